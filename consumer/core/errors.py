@@ -1,0 +1,49 @@
+"""The errors that cross rooms.
+
+ConsumerError
+├── SettingsError      exit 2    a setting is wrong; says which and what is wanted
+├── JobModulesError    exit 3    job modules can't be imported or contradict each other
+├── TopologyError      exit 4    queues or exchanges on the broker differ from what we need
+└── Unavailable                  our own I/O failed; never the job's fault, never fatal
+    ├── StoreUnavailable
+    └── BrokerUnavailable
+        └── PublishFailed        returned, nacked, timed out (then unknown: it may land later) or no channel
+"""
+
+
+class ConsumerError(Exception):
+    """Its text is one sentence for a person, without secrets or payloads."""
+
+    exit_code = 70
+
+
+class SettingsError(ConsumerError):
+    exit_code = 2
+
+
+class JobModulesError(ConsumerError):
+    exit_code = 3
+
+
+class TopologyError(ConsumerError):
+    exit_code = 4
+
+
+class Unavailable(ConsumerError):
+    """Something of ours is away. Whoever meets it gives the delivery back and tries again later."""
+
+
+class StoreUnavailable(Unavailable):
+    pass
+
+
+class BrokerUnavailable(Unavailable):
+    pass
+
+
+class PublishFailed(BrokerUnavailable):
+    """`result` is one of returned, nacked, timeout, error: the label of publishes_total."""
+
+    def __init__(self, message: str, result: str) -> None:
+        super().__init__(message)
+        self.result = result

@@ -1,0 +1,108 @@
+"""What the pipeline needs of the rooms around it. Each port belongs to its user, the processor."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from consumer.core.claim import Claim, ClaimRequest
+from consumer.core.disposition import Settlement
+from consumer.core.job import Job, Message
+from consumer.core.outcome import Outcome
+from consumer.core.policy import KindPolicy
+from consumer.core.row import Change, Ref, Row
+
+Clock = Callable[[], int]
+"""Epoch milliseconds."""
+Chance = Callable[[], float]
+"""A number in [0, 1)."""
+
+
+class Delivery(Protocol):
+    """One message handed to us on one channel, to be settled once on that channel."""
+
+    @property
+    def message(self) -> Message: ...
+    @property
+    def redelivered(self) -> bool: ...
+    @property
+    def received_at(self) -> int: ...
+
+    async def settle(self, settlement: Settlement) -> bool:
+        """Tell the broker. False where the channel is gone, so that the broker will deliver it again."""
+        ...
+
+
+class Store(Protocol):
+    """Raises StoreUnavailable from every method where the store can't answer; nothing else."""
+
+    async def claim(self, request: ClaimRequest) -> Claim: ...
+
+    async def write(self, change: Change) -> bool:
+        """Apply a change under its token. True where the row now says so (also when it said so before)."""
+        ...
+
+    async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]:
+        """Extend the leases of our claims by `lease` ms from now; return those that are no longer ours."""
+        ...
+
+    async def find(self, kind: str, key: str) -> Row | None: ...
+
+    async def submit(self, row: Row) -> Row:
+        """Insert a pending row, or return the one that is there. `first_seen_at` is the store's clock."""
+        ...
+
+    async def probe(self) -> None:
+        """Prove that the store can be written to now."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a child needs to run one attempt. `alone`: no other job may run in this pod meanwhile."""
+
+    job: Job
+    attempt: int
+    timeout: float
+    alone: bool = False
+
+
+class Slot(Protocol):
+    """A place at a child, its look-ahead place included."""
+
+    async def run(self, work: Work) -> Outcome:
+        """Execute; never raises; frees the slot when the run is over."""
+        ...
+
+    def free(self) -> None:
+        """Give the place back unused; does nothing once it is free."""
+        ...
+
+
+class Slots(Protocol):
+    async def take(self) -> Slot | None:
+        """Wait for a place. None when intake was stopped meanwhile: the delivery goes back unstarted."""
+        ...
+
+
+class Catalogue(Protocol):
+    """What the children said they can run."""
+
+    def policy(self, kind: str) -> KindPolicy | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A message that we publish, and where to."""
+
+    exchange: str
+    routing_key: str
+    message: Message
+    target: str
+
+
+class Publisher(Protocol):
+    async def publish(self, parcel: Parcel) -> None:
+        """Return once the broker has confirmed that a queue took it; raise PublishFailed otherwise."""
+        ...

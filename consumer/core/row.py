@@ -1,0 +1,94 @@
+"""The one row per (kind, key): state, result, dedupe and fence. Times are epoch milliseconds of the store's clock."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from consumer.core.job import Fault
+
+HISTORY_LIMIT = 20
+
+
+class Status(StrEnum):
+    PENDING = "pending"
+    PROCESSING = "processing"
+    RETRYING = "retrying"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One line of a job's bounded history. `fingerprint` (hex) names the payload that failed."""
+
+    generation: int
+    attempt: int
+    at: int
+    code: str
+    error_type: str
+    message: str
+    owner: str
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`token` is the fencing number: it grows with every claim, and a write that carries an older one does nothing.
+
+    `crashes` counts the owners that died while they held the present attempt. `payload` is there only for jobs
+    submitted through us.
+    """
+
+    kind: str
+    key: str
+    status: Status
+    attempt: int = 1
+    generation: int = 0
+    crashes: int = 0
+    token: int = 0
+    owner: str | None = None
+    lease_until: int | None = None
+    fingerprint: bytes = b""
+    payload: bytes | None = None
+    result: bytes | None = None
+    fault: Fault | None = None
+    history: tuple[Failure, ...] = field(default_factory=tuple)
+    submitted_at: int | None = None
+    first_seen_at: int | None = None
+    started_at: int | None = None
+    finished_at: int | None = None
+    due_at: int | None = None
+    deadline: int | None = None
+    cpu_seconds: float = 0.0
+    peak_memory: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A claim that we hold, or held."""
+
+    kind: str
+    key: str
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A write that carries its token. It applies only while the row is `processing` under that token.
+
+    status     fields that count
+    SUCCEEDED  result, usage
+    RETRYING   due_at, fault, usage
+    FAILED     fault, usage
+    PENDING    none: the claim is given back, the attempt isn't charged
+    """
+
+    ref: Ref
+    status: Status
+    result: bytes | None = None
+    fault: Fault | None = None
+    due_at: int | None = None
+    started_at: int | None = None
+    finished_at: int | None = None
+    cpu_seconds: float = 0.0
+    peak_memory: int = 0
