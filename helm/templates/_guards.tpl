@@ -1,0 +1,29 @@
+{{/* What a schema can't say: rules that hold between values. Each ends the render with one sentence. */}}
+{{- define "consumer.guards" -}}
+{{- $least := include "consumer.leastGrace" . | int }}
+{{- $grace := .Values.terminationGracePeriodSeconds | int }}
+{{- if and $grace (lt $grace $least) }}
+{{- fail (printf "terminationGracePeriodSeconds is %d, but drainSeconds is %d: running jobs would be killed in mid-drain. Set it to %d or more, or to 0 for exactly that." $grace (int .Values.drainSeconds) $least) }}
+{{- end }}
+{{- if ne (empty .Values.broker.url) (empty .Values.store.url) }}
+{{- fail "Only one of broker.url and store.url is given. Give both, or give neither and name a Secret in existingSecret." }}
+{{- end }}
+{{- if and (not .Values.broker.url) (not .Values.existingSecret) }}
+{{- fail "The broker and the store are unknown: name a Secret with the keys broker-url and store-url in existingSecret, or, for a trial, give broker.url and store.url." }}
+{{- end }}
+{{- if and (include "consumer.sqlite" .) (gt (int .Values.replicas) 1) }}
+{{- fail (printf "replicas is %d, but the store is SQLite, a file that only one pod may open. Set replicas to 1, or use PostgreSQL." (int .Values.replicas)) }}
+{{- end }}
+{{- if or (dig "broker" "url" "" .Values.config) (dig "store" "url" "" .Values.config) }}
+{{- fail "config holds broker.url or store.url, and config becomes a ConfigMap, where a password can be read by anyone. Use existingSecret, or, for a trial, the values broker.url and store.url." }}
+{{- end }}
+{{- if hasKey .Values.config "shutdown" }}
+{{- fail "config.shutdown is set by the chart, because the grace period depends on it. Use drainSeconds." }}
+{{- end }}
+{{- if ne .Values.resources.limits.memory .Values.resources.requests.memory }}
+{{- fail (printf "resources.requests.memory is %s and resources.limits.memory is %s: a pod that uses more than it asked for is the first to be evicted. Make them equal." .Values.resources.requests.memory .Values.resources.limits.memory) }}
+{{- end }}
+{{- if lt (include "consumer.childMemory" . | int64) 67108864 }}
+{{- fail (printf "resources.limits.memory is %s: after 128Mi for the parent, less than 64Mi is left for each of %d child processes. Raise it, or lower config.pool.processes." .Values.resources.limits.memory (int .Values.config.pool.processes)) }}
+{{- end }}
+{{- end }}
