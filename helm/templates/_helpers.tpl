@@ -81,8 +81,11 @@ labels:
 {{- end }}
 
 {{- define "consumer.settings" -}}
-{{- $pool := merge (dict) .Values.config.pool (dict "memory_limit" (include "consumer.childMemory" . | int64)) }}
-{{- include "consumer.toml" (dict "path" list "table" (merge (dict "pool" $pool) .Values.config)) | trim }}
+{{- $settings := deepCopy .Values.config }}
+{{- if not (hasKey $settings.pool "memory_limit") }}
+{{- $_ := set $settings.pool "memory_limit" (include "consumer.childMemory" . | int64) }}
+{{- end }}
+{{- include "consumer.toml" (dict "path" list "table" $settings) | trim }}
 {{- end }}
 
 {{/* Prometheus rule text is full of braces of its own, so thresholds stand in it as ${name}. */}}
