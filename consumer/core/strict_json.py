@@ -19,7 +19,7 @@ NUMBER_OUT_OF_RANGE = "number_out_of_range"
 MAX_DEPTH = 100
 MAX_DIGITS = 1000
 
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _SURROGATE_PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
@@ -40,7 +40,7 @@ class StrictJsonError(ValueError):
 
 def loads(data: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
     """Parse one JSON text. A value that is no array or object has depth 0, `[]` has depth 1."""
-    body = data[3:] if data.startswith(_BOM) else data
+    body = data[3:] if data.startswith(BOM) else data
     if body.count(b"[") + body.count(b"{") > max_depth and _is_too_deep(body, max_depth):
         raise StrictJsonError(TOO_DEEP, f"arrays and objects are nested deeper than {max_depth} levels")
     if b"\\u" in body and _has_lone_surrogate(body):
