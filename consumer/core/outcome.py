@@ -28,13 +28,14 @@ class Failed:
     """The handler, or the check of its payload or result, failed.
 
     `retryable` is None where the handler said nothing and the rules of the kind decide; `after` is the wait
-    in seconds that it advised.
+    in seconds that it advised; `types` are the dotted names of the error's class and its bases, nearest first.
     """
 
     fault: Fault
     usage: Usage
     retryable: bool | None = None
     after: float | None = None
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
