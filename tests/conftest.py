@@ -1,0 +1,60 @@
+"""Servers that the tests share, and the runner of `async def` tests."""
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.postgres import Postgres
+from tests.support.rabbit import Rabbit
+
+PATIENCE = 60
+"""Seconds that one coroutine test may take."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a coroutine test in an event loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), PATIENCE))
+    return True
+
+
+@pytest.fixture(scope="session")
+def rabbit() -> Iterator[Rabbit]:
+    """A RabbitMQ node. A test that stops, kills or pauses it starts a `Rabbit` of its own instead."""
+    with Rabbit() as node:
+        yield node
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server, shared likewise."""
+    with Postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def amqp_url(rabbit: Rabbit) -> Iterator[str]:
+    """A fresh virtual host."""
+    url = rabbit.vhost()
+    yield url
+    rabbit.delete_vhost(url)
+
+
+@pytest.fixture
+def postgres_url(postgres: Postgres) -> Iterator[str]:
+    """A fresh database."""
+    url = postgres.create_database()
+    yield url
+    postgres.drop_database(url)
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """A database file that doesn't exist yet."""
+    return f"sqlite:///{tmp_path}/consumer.sqlite3"

@@ -1,0 +1,186 @@
+"""Runs a server so that nothing of it outlives the test process, whichever way that ends.
+
+    python -m tests.support.leash [--user NAME] [--signal NUMBER] --folder FOLDER -- COMMAND...
+
+The test process holds the write end of our stdin. When it dies, also by SIGKILL, we read the end of the
+file, kill the server with everything that it started, and remove FOLDER. On SIGTERM we ask the server to
+end (by SIGTERM or NUMBER), give it time, and then kill what is left; the folder stays, so that the server can
+start again. Daemonized processes (epmd) become our own children, because we are their subreaper.
+"""
+
+import argparse
+import ctypes
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+
+ROOT = Path(__file__).parents[2]
+GRACE = 10
+"""Seconds between SIGTERM and SIGKILL."""
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Leash:
+    """The test's end of it: one server process and all of its descendants."""
+
+    def __init__(
+        self,
+        command: list[str],
+        *,
+        folder: Path,
+        output: Path,
+        env: Mapping[str, str] | None = None,
+        user: str | None = None,
+        gently: signal.Signals = signal.SIGTERM,
+    ) -> None:
+        """`output` collects what the server prints; `folder` goes when this process dies."""
+        options = ["--folder", str(folder), "--signal", str(int(gently)), *(["--user", user] if user else [])]
+        with output.open("ab") as sink:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.support.leash", *options, "--", *command],
+                cwd=ROOT,
+                env=env,
+                stdin=subprocess.PIPE,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def running(self) -> bool:
+        return self._process.poll() is None
+
+    def signal(self, program: str, number: signal.Signals) -> None:
+        """Send a signal to every descendant that runs `program`."""
+        for pid in descendants(self._process.pid):
+            if _program(pid) == program:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+
+    def stop(self) -> None:
+        """End the server gently."""
+        if self.running:
+            self._process.send_signal(signal.SIGTERM)
+        self._end()
+
+    def wait(self) -> None:
+        """Wait for a server that is ending, and for all that it leaves behind to be ended."""
+        self._end()
+
+    def drop(self) -> None:
+        """Kill everything and remove the folder: what happens as well when this process dies."""
+        if self._process.stdin:
+            self._process.stdin.close()
+        self._process.wait()
+
+    def _end(self) -> None:
+        self._process.wait()
+        if self._process.stdin:
+            self._process.stdin.close()
+
+
+def descendants(pid: int) -> Iterator[int]:
+    """Yield the pids of all descendants, nearest first."""
+    children = defaultdict(list)
+    for child, parent in _processes():
+        children[parent].append(child)
+    level = children[pid]
+    while level:
+        yield from level
+        level = [child for parent in level for child in children[parent]]
+
+
+def _processes() -> Iterator[tuple[int, int]]:
+    """Yield (pid, pid of the parent) of every process."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it ended meanwhile
+            continue
+        yield int(stat.parent.name), int(fields[1])
+
+
+def _program(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def main() -> int:
+    options = _options()
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    signals, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+    for number in (signal.SIGTERM, signal.SIGALRM, signal.SIGCHLD):
+        signal.signal(number, _noted)
+    server = subprocess.Popen(
+        options.command,
+        stdin=subprocess.DEVNULL,
+        cwd=options.folder,
+        user=options.user,
+        group=options.user,
+        extra_groups=[] if options.user else None,
+        preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL),  # noqa: PLW1509 - we have no threads
+    )
+    abandoned = _watch(server, options.signal, signals)
+    _kill_descendants()
+    if abandoned:
+        shutil.rmtree(options.folder, ignore_errors=True)
+    return server.returncode or 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--user")
+    parser.add_argument("--signal", type=int, default=signal.SIGTERM)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("command", nargs="+")
+    return parser.parse_args()
+
+
+def _noted(number: int, frame: FrameType | None) -> None:
+    """Only here so that the signal wakes the select below."""
+
+
+def _watch(server: "subprocess.Popen[bytes]", gently: int, signals: int) -> bool:
+    """Return once the server has ended (False) or nobody holds our stdin any more (True)."""
+    stdin = sys.stdin.fileno()
+    while server.poll() is None:
+        ready, _, _ = select.select([stdin, signals], [], [])
+        if stdin in ready:
+            return True
+        seen = os.read(signals, 64)
+        if signal.SIGALRM in seen:
+            return False
+        if signal.SIGTERM in seen:
+            server.send_signal(gently)
+            signal.alarm(GRACE)
+    return False
+
+
+def _kill_descendants() -> None:
+    """End every process that is ours, until none is left: orphans of the killed come to us as children."""
+    while True:
+        for pid in descendants(os.getpid()):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        try:
+            os.wait()
+        except ChildProcessError:
+            return
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+"""A private RabbitMQ node on loopback, shared by the tests of a session; each test gets a vhost of its own.
+
+CONSUMER_TEST_BROKER=next runs RabbitMQ 4.3 through rabbitmq-next instead of the installed package.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+
+from tests.support.leash import ROOT, Leash
+from tests.support.waiting import free_port, until
+
+NEXT = os.environ.get("CONSUMER_TEST_BROKER") == "next"
+NEXT_SCRIPT = ROOT.parent / "shared" / "bin" / "rabbitmq-next"
+DEBIAN_PROGRAMS = "/usr/lib/rabbitmq/bin"  # those on the PATH there insist on another user
+LEAN = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}"
+PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """How to run RabbitMQ. `root` is what its programs take for the root of the file system."""
+
+    server: list[str]
+    ctl: list[str]
+    root: Path = Path("/")
+
+
+def find_programs() -> Programs:
+    if NEXT:
+        script = str(NEXT_SCRIPT)
+        root = subprocess.run([script, "install"], check=True, capture_output=True, text=True).stdout.strip()
+        return Programs([script, "server"], [script, "ctl"], Path(root))
+    path = f"{DEBIAN_PROGRAMS}{os.pathsep}{os.environ['PATH']}"
+    server, ctl = shutil.which("rabbitmq-server", path=path), shutil.which("rabbitmqctl", path=path)
+    if not server or not ctl:
+        raise RuntimeError("RabbitMQ isn't installed: run `make setup` as root, or install rabbitmq-server")
+    return Programs([server], [ctl])
+
+
+class Rabbit:
+    """One node with its own ports, data and epmd. `settings` are lines of rabbitmq.conf."""
+
+    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+        self._programs = find_programs()
+        temporary = self._programs.root / tempfile.gettempdir().lstrip("/")
+        self._folder = Path(tempfile.mkdtemp(prefix="rabbit-", dir=temporary))
+        self._log = self._folder / "log"
+        self.port = free_port()
+        self._node = f"test-{self.port}@localhost"
+        self._env = self._environment()
+        self._numbers = count(1)
+        self._write_files(settings or {})
+        self.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.drop()
+
+    @property
+    def url(self) -> str:
+        return f"amqp://guest:guest@127.0.0.1:{self.port}/"
+
+    def start(self) -> None:
+        """Boot on the same ports and data as before."""
+        self._leash = Leash(self._programs.server, folder=self._folder, output=self._log, env=self._env)
+        until(self._answers, f"RabbitMQ answers on port {self.port}")
+
+    def stop(self) -> None:
+        self.resume()
+        self._leash.stop()
+
+    def kill(self) -> None:
+        """End the node as a power failure would."""
+        self._leash.signal("beam.smp", signal.SIGKILL)
+        self._leash.wait()
+
+    def pause(self) -> None:
+        """Freeze the node: its connections stay open and silent."""
+        self._leash.signal("beam.smp", signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._leash.signal("beam.smp", signal.SIGCONT)
+
+    def drop(self) -> None:
+        """Kill the node and remove its data."""
+        self._leash.drop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def ctl(self, *arguments: str) -> str:
+        """Run rabbitmqctl. It takes most of a second: prefer `evaluate` where a test does it often."""
+        command = [*self._programs.ctl, "--quiet", "--node", self._node, *arguments]
+        return self._run(command)
+
+    def evaluate(self, erlang: str) -> str:
+        """Evaluate expressions in the node, within milliseconds, and return what the last one gives."""
+        answer = self._run(["erl_call", "-sname", self._node, "-c", self._cookie, "-e"], f"{erlang}.\n")
+        if not answer.startswith("{ok, "):
+            raise RuntimeError(f"{erlang} gave {answer}")
+        return answer.removeprefix("{ok, ").removesuffix("}")
+
+    def vhost(self) -> str:
+        """Create a fresh virtual host and return its URL."""
+        name = f"v{next(self._numbers)}"
+        everything = ", ".join(['<<".*">>'] * 3)
+        self.evaluate(
+            f'ok = rabbit_vhost:add(<<"{name}">>, <<"tests">>), '
+            f"ok = rabbit_auth_backend_internal:set_permissions("
+            f'<<"guest">>, <<"{name}">>, {everything}, <<"tests">>)'
+        )
+        return self.url + name
+
+    def delete_vhost(self, url: str) -> None:
+        """Delete it with its queues, which would cost the node work as long as it runs."""
+        self.evaluate(f'rabbit_vhost:delete(<<"{urlsplit(url).path[1:]}">>, <<"tests">>)')
+
+    def close_connections(self) -> None:
+        """Close every connection, with a reason, as an operator would."""
+        self.ctl("close_all_connections", "closed by a test")
+
+    def _answers(self) -> bool:
+        if not self._leash.running:
+            raise RuntimeError(f"RabbitMQ ended during its start:\n{self._log.read_text()[-2000:]}")
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as probe:
+                probe.sendall(PROTOCOL_HEADER)
+                return probe.recv(1) == b"\x01"
+        except OSError:
+            return False
+
+    def _run(self, command: list[str], text: str | None = None) -> str:
+        done = subprocess.run(
+            command, env=self._env, input=text, capture_output=True, text=True, check=False, timeout=60
+        )
+        if done.returncode:
+            raise RuntimeError(f"{command[0]} failed: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def _inside(self, name: str) -> str:
+        """The path of one of our files as RabbitMQ's programs see it."""
+        return f"/{(self._folder / name).relative_to(self._programs.root)}"
+
+    def _environment(self) -> dict[str, str]:
+        ours = {name: os.environ[name] for name in ("PATH", "RABBITMQ_NEXT_ROOT") if name in os.environ}
+        return ours | {
+            "LANG": "C.UTF-8",
+            "HOME": self._inside("."),
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "ERL_EPMD_PORT": str(free_port()),
+            "RABBITMQ_NODENAME": self._node,
+            "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODE_PORT": str(self.port),
+            "RABBITMQ_DIST_PORT": str(free_port()),
+            "RABBITMQ_MNESIA_BASE": self._inside("data"),
+            "RABBITMQ_LOG_BASE": self._inside("logs"),
+            "RABBITMQ_LOGS": "-",
+            "RABBITMQ_PID_FILE": self._inside("pid"),
+            "RABBITMQ_CONF_ENV_FILE": self._inside("none"),
+            "RABBITMQ_CONFIG_FILE": self._inside("rabbitmq.conf"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": self._inside("plugins"),
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": LEAN,
+            "RABBITMQ_CTL_ERL_ARGS": "+S 1:1 +sbwt none",
+        }
+
+    def _write_files(self, settings: Mapping[str, str]) -> None:
+        self._cookie = self._folder.name
+        cookie = self._folder / ".erlang.cookie"
+        cookie.write_text(self._cookie)
+        cookie.chmod(0o400)
+        (self._folder / "plugins").write_text("[].")
+        lines = [f"{name} = {value}\n" for name, value in settings.items()]
+        (self._folder / "rabbitmq.conf").write_text("".join(lines))

@@ -1,0 +1,41 @@
+"""Waiting for what another process does: the only place in the tests that looks again and again."""
+
+import asyncio
+import socket
+import time
+from collections.abc import Awaitable, Callable
+from random import SystemRandom
+
+INTERVAL = 0.05
+
+
+def until(happened: Callable[[], bool], what: str, within: float = 60) -> None:
+    """Return once `happened`, or fail saying that `what` did not."""
+    end = time.monotonic() + within
+    while not happened():
+        if time.monotonic() > end:
+            raise TimeoutError(f"not within {within:g} s: {what}")
+        time.sleep(INTERVAL)
+
+
+async def eventually(happened: Callable[[], Awaitable[bool]], what: str, within: float = 20) -> None:
+    """Likewise, in a coroutine."""
+    try:
+        async with asyncio.timeout(within):
+            while not await happened():  # noqa: ASYNC110 - another process can't set our events
+                await asyncio.sleep(INTERVAL)
+    except TimeoutError:
+        raise TimeoutError(f"not within {within:g} s: {what}") from None
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on, outside the range that outgoing connections draw from."""
+    while True:
+        port = SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
