@@ -1,0 +1,1 @@
+"""The only room that imports aio_pika: sessions, declaring, deliveries, publishing."""

@@ -85,8 +85,7 @@ def decide(row: Row | None, request: ClaimRequest, now: int) -> tuple[Claim, Row
     if row is None:
         return _run(_fresh(request, now), request, now)
     if row.status is Status.PENDING:
-        resumed = replace(row, attempt=max(row.attempt, request.attempt), fingerprint=request.fingerprint)
-        return _run(resumed, request, now)
+        return _pending(row, request, now)
     if row.fingerprint != request.fingerprint:
         return _other_payload(row, request, now)
     match row.status:
@@ -114,12 +113,20 @@ def _fresh(request: ClaimRequest, now: int) -> Row:
     )
 
 
+def _pending(row: Row, request: ClaimRequest, now: int) -> tuple[Claim, Row | None]:
+    """Submitted and never claimed, or given back: whichever copy comes first runs it, at the later place of the two."""
+    if _is_superseded(request, row):
+        return Done("stale"), None
+    generation, attempt = max((row.generation, row.attempt), (request.generation, request.attempt))
+    resumed = replace(row, generation=generation, attempt=attempt, fingerprint=request.fingerprint)
+    return _run(resumed, request, now)
+
+
 def _other_payload(row: Row, request: ClaimRequest, now: int) -> tuple[Claim, Row | None]:
     """A failed job may be corrected by a new payload under its key; every other state keeps its payload."""
     if row.status is not Status.FAILED:
         return Conflict(), None
-    superseded = any(past.fingerprint == request.fingerprint.hex() for past in row.history)
-    if superseded and request.generation <= row.generation:
+    if _is_superseded(request, row):
         return Done("stale"), None
     corrected = replace(row, fingerprint=request.fingerprint, deadline=request.deadline)
     return _next_generation(corrected, request, now)
@@ -151,8 +158,9 @@ def _processing(row: Row, request: ClaimRequest, now: int) -> tuple[Claim, Row |
         return _next_generation(row, request, now)
     if ahead:
         return _run(replace(row, attempt=row.attempt + 1, crashes=0), request, now)
-    if (request.generation, request.attempt) < (row.generation, row.attempt):
+    if request.generation == row.generation and request.attempt < row.attempt:
         return Done("stale"), None
+    # An older generation isn't stale here: a correction's own message doesn't know that it began a new one.
     return _take_over(row, request, now)
 
 
@@ -165,12 +173,21 @@ def _take_over(row: Row, request: ClaimRequest, now: int) -> tuple[Claim, Row | 
     return answer, claimed
 
 
+def _is_superseded(request: ClaimRequest, row: Row) -> bool:
+    """An old copy of a payload that failed and was corrected since."""
+    if request.fingerprint == row.fingerprint or request.generation > row.generation:
+        return False
+    return any(past.fingerprint == request.fingerprint.hex() for past in row.history)
+
+
 def _is_ahead(request: ClaimRequest, row: Row) -> bool:
     return (request.generation, request.attempt) > (row.generation, row.attempt)
 
 
 def _next_generation(row: Row, request: ClaimRequest, now: int) -> tuple[Claim, Row]:
-    renewed = replace(row, generation=row.generation + 1, attempt=1, crashes=0, fault=None, result=None)
+    """At least the delivery's own generation, so that its redelivery is recognised as the same one."""
+    generation = max(row.generation + 1, request.generation)
+    renewed = replace(row, generation=generation, attempt=1, crashes=0, fault=None, result=None)
     return _run(renewed, request, now)
 
 

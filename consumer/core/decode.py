@@ -180,9 +180,7 @@ def _pointed(message: Message, body: bytes, rules: DecodeRules) -> _Envelope:
     try:
         return envelope._replace(fingerprint=_meaning(resolve(document, envelope.payload)))
     except LookupError:
-        return envelope._replace(
-            lack=f"the body has nothing at {envelope.payload}, where this queue's payload is"
-        )
+        return envelope._replace(lack=f"the body has nothing at {envelope.payload}, where this queue's payload is")
 
 
 def _look_up(document: Any, pointer: str | None) -> Any:

@@ -7,6 +7,7 @@ ConsumerError
 └── Unavailable                  our own I/O failed; never the job's fault, never fatal
     ├── StoreUnavailable
     └── BrokerUnavailable
+        ├── BrokerRefused        user or password refused: at the very start that is a setting
         └── PublishFailed        returned, nacked, timed out (then unknown: it may land later) or no channel
 """
 
@@ -30,7 +31,12 @@ class TopologyError(ConsumerError):
 
 
 class Unavailable(ConsumerError):
-    """Something of ours is away. Whoever meets it gives the delivery back and tries again later."""
+    """Something of ours is away. Whoever meets it gives the delivery back and tries again later.
+
+    The daemon never exits for it; a command does, with 1.
+    """
+
+    exit_code = 1
 
 
 class StoreUnavailable(Unavailable):
@@ -38,6 +44,10 @@ class StoreUnavailable(Unavailable):
 
 
 class BrokerUnavailable(Unavailable):
+    pass
+
+
+class BrokerRefused(BrokerUnavailable):
     pass
 
 

@@ -51,9 +51,7 @@ def loads(data: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
     except UnicodeDecodeError as error:
         raise StrictJsonError(INVALID_JSON, f"not UTF-8 at byte {error.start}") from None
     except json.JSONDecodeError as error:
-        raise StrictJsonError(
-            INVALID_JSON, f"{_rule(error)} at line {error.lineno} column {error.colno}"
-        ) from None
+        raise StrictJsonError(INVALID_JSON, f"{_rule(error)} at line {error.lineno} column {error.colno}") from None
     except RecursionError:
         raise StrictJsonError(TOO_DEEP, "nested deeper than the stack has room for") from None
 

@@ -1,0 +1,198 @@
+"""One validated, frozen object made of default.toml, the file named by CONSUMER_CONFIG, and the environment.
+
+This is the only reader of the environment. `load` raises ValueError with one sentence per fault, without secrets.
+"""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
+
+PREFIX = "CONSUMER_"
+FILE_VARIABLE = "CONSUMER_CONFIG"
+DEFAULTS = Path(__file__).with_name("default.toml")
+NAME = r"^[A-Za-z0-9_-]{1,60}$"
+WORDS = r"^[A-Za-z0-9_-]{1,60}(\.[A-Za-z0-9_-]{1,60})*$"
+
+
+def _split(value: Any) -> Any:
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+CommaList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Broker(_Section):
+    url: SecretStr
+    heartbeat_seconds: Annotated[int, Field(ge=1, le=3600)]
+    connect_timeout_seconds: PositiveFloat
+    publish_timeout_seconds: PositiveFloat
+    prefetch: Annotated[int, Field(ge=0, le=65535)]
+
+    @field_validator("url")
+    @classmethod
+    def _is_amqp(cls, url: SecretStr) -> SecretStr:
+        if not url.get_secret_value().startswith(("amqp://", "amqps://")):
+            raise ValueError("wanted amqp://user:password@host:port/vhost, or amqps://…")
+        return url
+
+
+class Topology(_Section):
+    mode: Literal["declare", "check"]
+    delivery_limit: PositiveInt
+    delay_tick_ms: Annotated[int, Field(ge=10, le=60_000)]
+    delay_levels: Annotated[int, Field(ge=4, le=24)]
+
+
+class Message(_Section):
+    missing_key: Literal["refuse", "digest"]
+    default_kind: str
+    kind_pointer: Annotated[str, Field(pattern=r"^(/.*)?$")]
+    key_pointer: Annotated[str, Field(pattern=r"^(/.*)?$")]
+    payload_pointer: Annotated[str, Field(pattern=r"^(/.*)?$")]
+    max_bytes: PositiveInt
+    max_depth: Annotated[int, Field(ge=1, le=500)]
+
+
+class Store(_Section):
+    url: SecretStr
+    lease_seconds: Annotated[int, Field(ge=3)]
+    prepared_statements: bool
+    connect_timeout_seconds: PositiveFloat
+
+    @field_validator("url")
+    @classmethod
+    def _is_known(cls, url: SecretStr) -> SecretStr:
+        if not url.get_secret_value().startswith(("sqlite:///", "postgresql://", "postgres://")):
+            raise ValueError("wanted sqlite:///path or postgresql://user:password@host/database")
+        return url
+
+
+class Jobs(_Section):
+    modules: CommaList
+    path: str
+    max_result_bytes: PositiveInt
+    crash_limit: PositiveInt
+    unknown_kind_grace_seconds: NonNegativeInt
+
+
+class Pool(_Section):
+    processes: Annotated[int, Field(ge=0, le=1024)]
+    memory_limit: NonNegativeInt
+    kill_grace_seconds: PositiveFloat
+    recycle_jobs: NonNegativeInt
+    start_timeout_seconds: PositiveFloat
+
+
+class Http(_Section):
+    host: str
+    port: Annotated[int, Field(ge=1, le=65535)]
+
+
+class Shutdown(_Section):
+    drain_seconds: Annotated[float, Field(ge=0)]
+
+
+class Log(_Section):
+    level: Literal["debug", "info", "warning", "error"]
+    format: Literal["auto", "json", "console"]
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(
+        extra="forbid",
+        frozen=True,
+        env_prefix=PREFIX,
+        env_nested_delimiter="__",
+        nested_model_default_partial_update=True,
+    )
+
+    queue: Annotated[str, Field(pattern=WORDS)]
+    namespace: Annotated[str, Field(pattern=NAME)]
+    broker: Broker
+    topology: Topology
+    message: Message
+    store: Store
+    jobs: Jobs
+    pool: Pool
+    http: Http
+    shutdown: Shutdown
+    log: Log
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,  # noqa: ARG003 the four are what pydantic-settings passes
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment wins over the file, the file over the defaults; they are merged deeply."""
+        named = os.environ.get(FILE_VARIABLE)
+        paths = [Path(named), DEFAULTS] if named else [DEFAULTS]
+        return (env_settings, *(TomlConfigSettingsSource(settings_cls, path) for path in paths))
+
+
+def load() -> Settings:
+    """Read, merge and validate the three sources."""
+    named = os.environ.get(FILE_VARIABLE)
+    if named and not os.access(named, os.R_OK):
+        raise ValueError(f"the file named by {FILE_VARIABLE} can't be read: {named}")
+    known = {variable((name,)) for name in Settings.model_fields} | {FILE_VARIABLE}
+    unknown = [n for n in sorted(os.environ) if n.startswith(PREFIX) and n.split("__")[0] not in known]
+    if unknown:
+        raise ValueError("; ".join(_unknown(name) for name in unknown))
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise ValueError("; ".join(_sentence(fault) for fault in error.errors())) from None
+    except SettingsError as error:
+        raise ValueError(f"the environment can't be read as settings: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"the file named by {FILE_VARIABLE} is not valid TOML: {named}: {error}") from None
+
+
+def variable(path: tuple[str, ...]) -> str:
+    """The environment variable of a setting: ('broker', 'url') → CONSUMER_BROKER__URL."""
+    return PREFIX + "__".join(path).upper()
+
+
+def _sentence(fault: Any) -> str:
+    """Name the setting, its variable and what is wanted; quote what was found only where it can't be a secret."""
+    path = tuple(str(part) for part in fault["loc"] if not isinstance(part, int))
+    if fault["type"] == "extra_forbidden":
+        return _unknown(variable(path))
+    wanted = fault["msg"].removeprefix("Value error, ")
+    secret = path[-1:] == ("url",) or isinstance(fault["input"], dict | list)
+    found = "" if secret else f", found {str(fault['input'])[:60]!r}"
+    return f"setting {'.'.join(path)} ({variable(path)}): {wanted[:1].lower() + wanted[1:]}{found}"
+
+
+def _unknown(name: str) -> str:
+    path = name.removeprefix(PREFIX).lower().replace("__", ".")
+    return f"setting {path} ({name}) is unknown; 'consumer config show' lists those that there are"

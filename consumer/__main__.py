@@ -1,0 +1,5 @@
+"""`python -m consumer` is the command `consumer`."""
+
+from consumer.cli.main import main
+
+main()

@@ -1,0 +1,178 @@
+"""The composition root: the one file that knows every concrete class."""
+
+import asyncio
+import os
+import random
+import socket
+import time
+from uuid import uuid4
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from config.settings import Settings
+from consumer.broker.connection import BrokerConfig
+from consumer.broker.declare import Mode
+from consumer.broker.publisher import AmqpPublisher
+from consumer.broker.session import Session, open_session
+from consumer.core.admission import AdmissionRules
+from consumer.core.decode import DecodeRules
+from consumer.core.delay import Ladder
+from consumer.core.errors import StoreUnavailable
+from consumer.core.parcels import Copier
+from consumer.core.ports import Store
+from consumer.core.retry import wait_seconds
+from consumer.core.topology import Topology, build
+from consumer.cpus import available_cpus
+from consumer.http.server import Health, ProbeServer
+from consumer.journal import SettlementJournal
+from consumer.leases import LeaseKeeper
+from consumer.metrics import Metrics
+from consumer.processor import Processor, Rooms, Rules
+from consumer.runner import (
+    InHand,
+    Life,
+    Signals,
+    consume_until_told_to_stop,
+    in_background,
+    tick,
+)
+from consumer.store.grouped import Observe, unobserved
+from consumer.store.open import open_store
+from consumer.supervisor import RECONNECT, Supervisor
+from consumer.turns import KeyedTurns
+from consumer.watch import Watch
+from consumer.worker.pool import Pool, PoolConfig
+
+LOOK_AHEAD = 2
+"""Deliveries in hand beyond the places in the pool, so that a place never waits for the broker."""
+
+
+def clock() -> int:
+    """Epoch milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+def topology_of(settings: Settings) -> Topology:
+    ladder = Ladder(settings.namespace, settings.topology.delay_tick_ms, settings.topology.delay_levels)
+    return build(settings.namespace, settings.queue, ladder, settings.topology.delivery_limit)
+
+
+def broker_of(settings: Settings) -> BrokerConfig:
+    return BrokerConfig(
+        url=settings.broker.url.get_secret_value(),
+        name=f"consumer {socket.gethostname()}",
+        heartbeat=settings.broker.heartbeat_seconds,
+        connect_timeout=settings.broker.connect_timeout_seconds,
+        publish_timeout=settings.broker.publish_timeout_seconds,
+    )
+
+
+def pool_of(settings: Settings) -> PoolConfig:
+    return PoolConfig(
+        processes=settings.pool.processes or available_cpus(),
+        modules=settings.jobs.modules,
+        path=settings.jobs.path,
+        memory_limit=settings.pool.memory_limit,
+        result_limit=settings.jobs.max_result_bytes,
+        max_depth=settings.message.max_depth,
+        kill_grace=settings.pool.kill_grace_seconds,
+        recycle_jobs=settings.pool.recycle_jobs,
+        start_timeout=settings.pool.start_timeout_seconds,
+    )
+
+
+async def store_of(settings: Settings, observe: Observe = unobserved) -> Store:
+    return await open_store(settings.store.url.get_secret_value(), observe=observe, clock=clock)
+
+
+def rules_of(settings: Settings, owner: str) -> Rules:
+    message = settings.message
+    return Rules(
+        owner=owner,
+        decode=DecodeRules(
+            max_bytes=message.max_bytes,
+            max_depth=message.max_depth,
+            missing_key=message.missing_key,
+            default_kind=message.default_kind or None,
+            kind_pointer=message.kind_pointer or None,
+            key_pointer=message.key_pointer or None,
+            payload_pointer=message.payload_pointer or None,
+        ),
+        admission=AdmissionRules(
+            tick=settings.topology.delay_tick_ms,
+            unknown_kind_grace=settings.jobs.unknown_kind_grace_seconds * 1000,
+        ),
+        lease=settings.store.lease_seconds * 1000,
+        crash_limit=settings.jobs.crash_limit,
+    )
+
+
+async def run(settings: Settings) -> None:
+    """Run the daemon until it is told to stop. Raises ConsumerError for what only a person can mend."""
+    signals = Signals()
+    health, metrics = Health(), Metrics(CollectorRegistry(), settings.queue)
+    health.last_tick = time.time()
+    probes = ProbeServer(settings.http.host, settings.http.port, health, metrics.registry)
+    try:
+        async with in_background(tick(health, metrics)):
+            store = await _first_store(settings, metrics, signals)
+            if store is None:
+                return
+            try:
+                await _run_with(store, settings, signals, metrics, health)
+            finally:
+                await store.close()
+    finally:
+        probes.close()
+
+
+async def _first_store(settings: Settings, metrics: Metrics, signals: Signals) -> Store | None:
+    """Wait for the store instead of exiting; None when we are told to stop meanwhile."""
+    failures = 0
+    while not signals.first.is_set():
+        try:
+            return await store_of(settings, metrics.store_observed)
+        except StoreUnavailable as error:
+            failures += 1
+            wait = wait_seconds(RECONNECT, failures, None, random.random)
+            structlog.get_logger("consumer.app").warning(
+                "the store is away", error=str(error), next_try_in_s=round(wait, 2)
+            )
+            await asyncio.wait({asyncio.ensure_future(signals.first.wait())}, timeout=wait)
+    return None
+
+
+async def _run_with(store: Store, settings: Settings, signals: Signals, metrics: Metrics, health: Health) -> None:
+    owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
+    topology, life = topology_of(settings), Life(metrics, health)
+    pool = await Pool.start(pool_of(settings), metrics, clock)
+    metrics.expect(pool.kinds)
+    publisher = AmqpPublisher(settings.broker.publish_timeout_seconds, metrics.publish_observed)
+    leases = LeaseKeeper(store, settings.store.lease_seconds * 1000)
+    journal = SettlementJournal(metrics, frozenset(pool.kinds), clock)
+    prefetch = settings.broker.prefetch or pool.places + LOOK_AHEAD
+
+    async def open_one() -> Session:
+        return await open_session(broker_of(settings), topology, Mode(settings.topology.mode), publisher)
+
+    async def consume(session: Session) -> None:
+        await session.consume(in_hand.receive, prefetch, clock)
+
+    supervisor = Supervisor(open_one, consume, store.probe, pool, life, random.random)
+    rooms = Rooms(
+        store=store,
+        slots=pool,
+        catalogue=pool,
+        publisher=publisher,
+        copier=Copier(topology, owner),
+        turns=KeyedTurns(),
+        leases=leases,
+        journal=journal,
+        intake=supervisor,
+    )
+    in_hand = InHand(Processor(rooms, rules_of(settings, owner), clock, random.random), journal.received)
+    metrics.show_pool(pool, prefetch)
+    watch = Watch(topology, metrics, lambda: supervisor.session if life.is_consuming else None)
+    async with in_background(leases.keep(), watch.keep()):
+        await consume_until_told_to_stop(supervisor, pool, in_hand, life, signals, settings.shutdown.drain_seconds)

@@ -1,0 +1,120 @@
+"""Applies a topology to a broker, or checks it without changing anything."""
+
+import re
+from enum import StrEnum
+
+from aio_pika.abc import AbstractConnection
+from aiormq.abc import AbstractChannel
+from aiormq.exceptions import (
+    AMQPChannelError,
+    ChannelAccessRefused,
+    ChannelNotFoundEntity,
+    ChannelPreconditionFailed,
+)
+
+from consumer.broker.connection import open_channel, reason
+from consumer.core.errors import TopologyError
+from consumer.core.topology import Binding, Exchange, Queue, Topology
+
+INEQUIVALENT = re.compile(
+    r"inequivalent arg '(?P<argument>[^']+)' for (?P<what>\w+) '(?P<name>[^']+)'.*?: "
+    r"received (?P<wanted>.*?) but current is (?P<found>.*)"
+)
+WAY_OUT = (
+    "Arguments of a live queue can't be changed: drain and delete it by hand once it is empty, "
+    "or use another namespace; nothing is deleted automatically"
+)
+
+
+class Mode(StrEnum):
+    DECLARE = "declare"
+    CHECK = "check"
+
+
+async def apply(connection: AbstractConnection, topology: Topology, mode: Mode) -> None:
+    """Declare everything, or check that the queues and exchanges exist; raise TopologyError at the first fault."""
+    channel = await open_channel(connection)
+    passive = mode is Mode.CHECK
+    for exchange in topology.exchanges:
+        await _step(_exchange(channel, exchange, passive), f"exchange '{exchange.name}'")
+    for queue in topology.queues:
+        await _step(_queue(channel, queue, passive), f"queue '{queue.name}'")
+    if not passive:
+        for binding in topology.bindings:
+            await _step(_bind(channel, binding), f"binding {binding.source} → {binding.destination}")
+    await channel.close()
+
+
+async def faults(connection: AbstractConnection, topology: Topology, mode: Mode) -> list[str]:
+    """Every fault as a sentence, each found on a channel of its own, since a fault closes its channel."""
+    found = []
+    for exchange in topology.exchanges:
+        part = Topology(topology.namespace, topology.queue, topology.ladder, (exchange,), (), ())
+        found += await _faults_of(connection, part, mode)
+    for queue in topology.queues:
+        part = Topology(topology.namespace, topology.queue, topology.ladder, (), (queue,), ())
+        found += await _faults_of(connection, part, mode)
+    if not found:
+        part = Topology(topology.namespace, topology.queue, topology.ladder, (), (), topology.bindings)
+        found += await _faults_of(connection, part, mode)
+    return found
+
+
+async def _faults_of(connection: AbstractConnection, part: Topology, mode: Mode) -> list[str]:
+    try:
+        await apply(connection, part, mode)
+    except TopologyError as fault:
+        return [str(fault)]
+    return []
+
+
+async def _step(action: object, what: str) -> None:
+    try:
+        await action  # type: ignore[misc]
+    except ChannelPreconditionFailed as error:
+        raise TopologyError(explain(what, str(error))) from None
+    except ChannelNotFoundEntity:
+        raise TopologyError(
+            f"{what} is not on the broker: run 'consumer topology declare' as a user with the configure permission"
+        ) from None
+    except ChannelAccessRefused as error:
+        raise TopologyError(
+            f"no permission for {what}: {reason(error)}; grant it, or set topology.mode to 'check'"
+        ) from None
+    except AMQPChannelError as error:
+        raise TopologyError(f"{what} can't be declared: {reason(error)}") from None
+
+
+def explain(what: str, text: str) -> str:
+    """Turn the broker's complaint into queue, argument, found, wanted and the way out."""
+    match = INEQUIVALENT.search(text)
+    if match is None:
+        return f"{what} can't be declared: {' '.join(text.split())[:300]}"
+    found, wanted = _value(match["found"]), _value(match["wanted"])
+    return f"{what} has {match['argument']} = {found}, wanted {wanted}. {WAY_OUT}"
+
+
+def _value(text: str) -> str:
+    """The broker says «the value '5' of type 'long'» or «none»."""
+    quoted = re.search(r"'([^']*)'", text)
+    return quoted[1] if quoted else text.strip().strip("'\"")
+
+
+async def _exchange(channel: AbstractChannel, exchange: Exchange, passive: bool) -> None:
+    await channel.exchange_declare(exchange.name, exchange_type=exchange.type, durable=not passive, passive=passive)
+
+
+async def _queue(channel: AbstractChannel, queue: Queue, passive: bool) -> None:
+    await channel.queue_declare(
+        queue.name,
+        durable=not passive,
+        passive=passive,
+        arguments=None if passive else dict(queue.arguments),
+    )
+
+
+async def _bind(channel: AbstractChannel, binding: Binding) -> None:
+    if binding.to_exchange:
+        await channel.exchange_bind(binding.destination, binding.source, binding.routing_key)
+    else:
+        await channel.queue_bind(binding.destination, binding.source, binding.routing_key)

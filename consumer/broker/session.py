@@ -1,0 +1,177 @@
+"""One life of our two connections: connect → declare → consume. Any doubt ends it; the runner opens the next.
+
+Two connections, so that a publisher that the broker holds back (memory or disk alarm) can't hold back acks.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aio_pika.abc import AbstractConnection
+from aiormq.abc import AbstractChannel, DeliveredMessage
+from aiormq.exceptions import ChannelNotFoundEntity
+from pamqp import commands
+
+from consumer.broker.connection import (
+    CLIENT_ERRORS,
+    BrokerConfig,
+    connect,
+    is_our_cancellation,
+    open_channel,
+    reason,
+)
+from consumer.broker.declare import Mode, apply
+from consumer.broker.delivery import AmqpDelivery
+from consumer.broker.publisher import AmqpPublisher
+from consumer.core.errors import BrokerUnavailable, ConsumerError
+from consumer.core.ports import Clock
+from consumer.core.topology import Topology
+
+CLOSE_TIMEOUT = 5.0
+Receiver = Callable[[AmqpDelivery], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """`reason` is closed, heartbeat, cancelled or watchdog: the label of broker_sessions_total."""
+
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueueDepth:
+    """`ready` leaves out what is handed out and not yet acked."""
+
+    ready: int
+    consumers: int
+
+
+class Session:
+    """Use `open_session`. `ended` resolves once, whatever ends it first."""
+
+    def __init__(self, consuming: AbstractConnection, publishing: AbstractConnection, topology: Topology) -> None:
+        self.ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
+        self._consuming = consuming
+        self._publishing = publishing
+        self._topology = topology
+        self._channel: AbstractChannel | None = None
+        self._tag: str | None = None
+        for connection in (consuming, publishing):
+            connection.close_callbacks.add(self._on_connection_closed)
+
+    async def consume(self, receive: Receiver, prefetch: int, clock: Clock) -> None:
+        """Start handing deliveries to `receive`, at most `prefetch` of them unsettled."""
+        try:
+            channel = self._channel or await self._open_consuming_channel()
+            await channel.basic_qos(prefetch_count=prefetch)
+            hand_over = _handing_to(receive, channel, clock)
+            answer = await channel.basic_consume(self._topology.work_queue, hand_over)
+        except CLIENT_ERRORS as error:
+            raise _unavailable("consuming failed", error) from None
+        self._tag = answer.consumer_tag
+
+    async def cancel(self) -> None:
+        """Stop taking deliveries; those in hand can still be settled."""
+        if self._channel is None or self._tag is None:
+            return
+        tag, self._tag = self._tag, None
+        try:
+            await self._channel.basic_cancel(tag, timeout=CLOSE_TIMEOUT)
+        except CLIENT_ERRORS as error:
+            self.end("closed", reason(error))
+
+    async def depths(self, queues: Sequence[str]) -> dict[str, QueueDepth | None]:
+        """Ask the broker, on a channel of its own since a missing queue closes it. None: the queue is missing."""
+        found: dict[str, QueueDepth | None] = {}
+        try:
+            channel = await open_channel(self._consuming)
+            for queue in queues:
+                try:
+                    answer = await channel.queue_declare(queue, passive=True, timeout=CLOSE_TIMEOUT)
+                except ChannelNotFoundEntity:
+                    found[queue] = None
+                    channel = await open_channel(self._consuming)
+                else:
+                    found[queue] = QueueDepth(answer.message_count or 0, answer.consumer_count or 0)
+            await channel.close()
+        except CLIENT_ERRORS as error:
+            raise _unavailable("asking for queue depths failed", error) from None
+        return found
+
+    async def blocked(self) -> bool:
+        """Whether an alarm on the broker holds back our publishing connection."""
+        transport = self._publishing.transport
+        if transport is None:
+            return False
+        try:
+            await asyncio.wait_for(transport.ready(), timeout=0.05)
+        except TimeoutError:
+            return True
+        return False
+
+    def end(self, reason: str, detail: str) -> None:
+        if not self.ended.done():
+            self.ended.set_result(Ended(reason, detail))
+
+    async def close(self) -> None:
+        """Close both connections with the handshake that flushes what was acked; never raises."""
+        self.end("closed", "closed by us")
+        for connection in (self._consuming, self._publishing):
+            try:
+                await asyncio.wait_for(connection.close(), CLOSE_TIMEOUT)
+            except CLIENT_ERRORS as error:
+                if is_our_cancellation(error):
+                    raise
+
+    async def _open_consuming_channel(self) -> AbstractChannel:
+        channel = await open_channel(self._consuming)
+        channel.closing.add_done_callback(lambda _: self.end("closed", "the consuming channel was closed"))
+        channel.on_consumer_cancel_callbacks.add(self._on_cancelled)
+        self._channel = channel
+        return channel
+
+    def _on_cancelled(self, _: commands.Basic.Cancel) -> None:
+        self.end("cancelled", f"the broker cancelled our consumer on {self._topology.work_queue}")
+
+    def _on_connection_closed(self, _: object, error: BaseException | None = None) -> None:
+        detail = "the connection was closed" if error is None else reason(error)
+        self.end("heartbeat" if isinstance(error, asyncio.CancelledError) else "closed", detail)
+
+
+async def open_session(config: BrokerConfig, topology: Topology, mode: Mode, publisher: AmqpPublisher) -> Session:
+    """Connect twice, declare, attach the publisher. Raises BrokerUnavailable or TopologyError."""
+    consuming = await connect(config, "consuming")
+    try:
+        await apply(consuming, topology, mode)
+        publishing = await connect(config, "publishing")
+        session = Session(consuming, publishing, topology)
+        channel = await open_channel(publishing, confirms=True)
+    except CLIENT_ERRORS as error:
+        await consuming.close()
+        raise _unavailable("the session could not be opened", error) from None
+    except ConsumerError:
+        await consuming.close()
+        raise
+    channel.closing.add_done_callback(lambda _: session.end("closed", "the publishing channel was closed"))
+    publisher.attach(channel)
+    session.ended.add_done_callback(lambda _: publisher.detach())
+    return session
+
+
+def _handing_to(
+    receive: Receiver, channel: AbstractChannel, clock: Clock
+) -> Callable[[DeliveredMessage], Coroutine[Any, Any, None]]:
+    """The client cancels its callbacks when the channel closes, so the callback does nothing but hand over."""
+
+    async def hand_over(delivered: DeliveredMessage) -> None:
+        receive(AmqpDelivery(delivered, channel, clock()))
+
+    return hand_over
+
+
+def _unavailable(what: str, error: BaseException) -> BrokerUnavailable:
+    if is_our_cancellation(error):
+        raise error
+    return BrokerUnavailable(f"{what}: {reason(error)}")

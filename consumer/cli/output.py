@@ -1,0 +1,57 @@
+"""What commands print: a table for people or JSON for programs; and how they fail: one sentence, no traceback."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from config.settings import Settings, load
+from consumer.core.errors import ConsumerError, SettingsError
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+def settings() -> Settings:
+    try:
+        return load()
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
+
+
+@contextmanager
+def errors_as_sentences() -> Iterator[None]:
+    """Say what went wrong and exit with its code."""
+    try:
+        yield
+    except ConsumerError as error:
+        fail(str(error), error.exit_code)
+
+
+def fail(sentence: str, code: int) -> NoReturn:
+    sys.stderr.write(f"consumer: {printable(sentence)}\n")
+    raise typer.Exit(code)
+
+
+def show(data: Any, as_json: bool, table: Sequence[tuple[str, Any]] | None = None) -> None:
+    """Print `data` as JSON, or `table` (default: the items of a mapping) as aligned lines."""
+    if as_json:
+        typer.echo(json.dumps(data, ensure_ascii=True, indent=2))
+        return
+    rows = list(table if table is not None else data.items())
+    width = max((len(name) for name, _ in rows), default=0)
+    for name, value in rows:
+        typer.echo(f"{printable(name):<{width}}  {printable(_text(value))}")
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping | list) else str(value)
+
+
+def printable(text: str) -> str:
+    """Without the control characters that could drive a terminal: messages come from anybody."""
+    return "".join(char if char.isprintable() or char in "\n\t" else f"\\x{ord(char):02x}" for char in text)

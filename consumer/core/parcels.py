@@ -1,0 +1,132 @@
+"""The copies that we publish: the same bytes and properties, our own account in the headers.
+
+A copy never carries what brokers wrote (x-death and friends: some brokers drop a message that seems to go in
+circles), nor an expiration (it would cut a wait short), nor a user id (the broker compares it with ours and
+closes the channel).
+"""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from consumer.core.disposition import Retry
+from consumer.core.job import Fault, Job, Message
+from consumer.core.ports import Parcel
+from consumer.core.topology import Topology
+from schemas import headers
+
+HEADER_BUDGET = 64 * 1024
+"""Bytes. A frame holds 128 KiB, and a header that doesn't fit into one frame costs the connection."""
+HISTORY_LIMIT = 20
+BROKER_KEYS = ("x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count", "x-opt-")
+
+
+@dataclass(frozen=True, slots=True)
+class Copier:
+    """Knows where copies go, and in whose name they are written. `pod` names this process."""
+
+    topology: Topology
+    pod: str
+
+    def retry(self, message: Message, job: Job, attempt: int, retry: Retry, now: int) -> Parcel:
+        """A copy for the next attempt, due at `retry.due`; `attempt` is the one that failed."""
+        account = {
+            **self._kept(message),
+            headers.ATTEMPT: retry.attempt,
+            headers.GENERATION: job.generation,
+            headers.DUE: retry.due,
+            **self._failed(message, attempt, retry.fault, now),
+        }
+        return self._delayed(message, account, retry.due - now)
+
+    def defer(self, message: Message, due: int, now: int) -> Parcel:
+        """An unchanged copy that comes back at `due`; nobody is charged."""
+        account = {headers.FIRST_DEFERRED: now, **self._kept(message), headers.DUE: due}
+        return self._delayed(message, account, due - now)
+
+    def dead(self, message: Message, fault: Fault, attempt: int, now: int) -> Parcel:
+        """A copy for the dead-letter queue, with what a person needs to know about it."""
+        account = {
+            **self._kept(message),
+            headers.ATTEMPT: attempt,
+            headers.CODE: str(fault.code),
+            headers.ERROR_TYPE: fault.error_type,
+            headers.ERROR_MESSAGE: fault.message,
+            headers.ERROR_TRACEBACK: fault.traceback,
+            headers.DEAD_AT: now,
+            **self._failed(message, attempt, fault, now),
+        }
+        account.pop(headers.DUE, None)
+        return Parcel(
+            self.topology.dead_exchange,
+            self.topology.queue,
+            _copy(message, account),
+            "dead_letter",
+        )
+
+    def _delayed(self, message: Message, account: dict[str, Any], wait: int) -> Parcel:
+        exchange, routing_key = self.topology.ladder.route(wait, self.topology.queue)
+        return Parcel(exchange, routing_key, _copy(message, account), "retry")
+
+    def _failed(self, message: Message, attempt: int, fault: Fault, now: int) -> dict[str, Any]:
+        line = {
+            "attempt": attempt,
+            "at": now,
+            "code": str(fault.code),
+            "error": f"{fault.error_type}: {fault.message}"[:200],
+            "pod": self.pod,
+        }
+        past = _history(message.headers.get(headers.HISTORY))
+        return {
+            headers.ORIGIN: message.headers.get(headers.ORIGIN, self.topology.work_queue),
+            headers.FIRST_FAILED: message.headers.get(headers.FIRST_FAILED, now),
+            headers.HISTORY: json.dumps([*past, line][-HISTORY_LIMIT:]),
+        }
+
+    @staticmethod
+    def _kept(message: Message) -> dict[str, Any]:
+        return {name: value for name, value in message.headers.items() if not name.startswith(BROKER_KEYS)}
+
+
+def _history(text: Any) -> list[Any]:
+    """Whatever the header holds, a list: producers can write headers too."""
+    try:
+        past = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return []
+    return past if isinstance(past, list) else []
+
+
+def _copy(message: Message, account: dict[str, Any]) -> Message:
+    return replace(message, headers=_fitted(account), expiration=None, user_id=None)
+
+
+def _fitted(account: dict[str, Any]) -> dict[str, Any]:
+    """Give up the least useful headers first where all of them don't fit into a frame, and name them."""
+    size = {name: _size(name) + _size(value) for name, value in account.items()}
+    if sum(size.values()) <= HEADER_BUDGET:
+        return account
+    ours = (headers.ERROR_TRACEBACK, headers.HISTORY)
+    foreign = sorted((n for n in account if not n.startswith(headers.OURS_PREFIX)), key=size.__getitem__)
+    dropped: list[str] = []
+    for name in (*ours, *reversed(foreign)):
+        if name in account:
+            dropped.append(name)
+        if sum(size.values()) - sum(size[n] for n in dropped) <= HEADER_BUDGET:
+            break
+    kept = {name: value for name, value in account.items() if name not in dropped}
+    return {**kept, headers.DROPPED: ",".join(dropped)[:1000]}
+
+
+def _size(value: Any) -> int:
+    match value:
+        case str():
+            return len(value.encode("utf-8", "surrogatepass")) + 5
+        case bytes():
+            return len(value) + 5
+        case dict():
+            return sum(_size(name) + _size(item) for name, item in value.items()) + 5
+        case list():
+            return sum(_size(item) for item in value) + 5
+        case _:
+            return 9

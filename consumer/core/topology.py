@@ -1,0 +1,117 @@
+"""What must be on the broker, as frozen data. `broker/declare.py` applies it."""
+
+from dataclasses import dataclass, field
+
+from consumer.core.delay import Ladder
+
+Argument = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Always durable and quorum: newer brokers refuse transient ones, and work must survive a node."""
+
+    name: str
+    arguments: dict[str, Argument] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    source: str
+    destination: str
+    routing_key: str
+    to_exchange: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """`queue` is the short name that producers use as routing key in exchange `namespace`."""
+
+    namespace: str
+    queue: str
+    ladder: Ladder
+    exchanges: tuple[Exchange, ...]
+    queues: tuple[Queue, ...]
+    bindings: tuple[Binding, ...]
+
+    @property
+    def work_queue(self) -> str:
+        return f"{self.namespace}.{self.queue}"
+
+    @property
+    def dead_queue(self) -> str:
+        return f"{self.work_queue}.dead"
+
+    @property
+    def dead_exchange(self) -> str:
+        return f"{self.namespace}.dlx"
+
+
+NEVER = 1_000_000_000
+"""A delivery limit for queues that nothing may fall out of; 4.x would otherwise drop at 20."""
+
+
+def build(namespace: str, queue: str, ladder: Ladder, delivery_limit: int) -> Topology:
+    """The topology of one namespace and one of its work queues."""
+    work, dlx = f"{namespace}.{queue}", f"{namespace}.dlx"
+    exchanges = (
+        Exchange(namespace, "direct"),
+        Exchange(dlx, "direct"),
+        *(Exchange(ladder.level(k), "topic") for k in range(ladder.levels)),
+        Exchange(ladder.out, "topic"),
+    )
+    queues = (
+        Queue(
+            work,
+            {
+                "x-queue-type": "quorum",
+                "x-dead-letter-exchange": dlx,
+                "x-dead-letter-routing-key": queue,
+                "x-dead-letter-strategy": "at-least-once",
+                "x-overflow": "reject-publish",
+                "x-delivery-limit": delivery_limit,
+            },
+        ),
+        Queue(f"{work}.dead", {"x-queue-type": "quorum", "x-delivery-limit": NEVER}),
+        *(_rung(ladder, k) for k in range(ladder.levels)),
+    )
+    bindings = (
+        Binding(namespace, work, queue),
+        Binding(dlx, f"{work}.dead", queue),
+        *(binding for k in range(ladder.levels) for binding in _steps(ladder, k)),
+        Binding(ladder.out, work, "*." * ladder.levels + queue),
+    )
+    return Topology(namespace, queue, ladder, exchanges, queues, bindings)
+
+
+def _rung(ladder: Ladder, k: int) -> Queue:
+    return Queue(
+        ladder.level(k),
+        {
+            "x-queue-type": "quorum",
+            "x-message-ttl": ladder.ttl(k),
+            "x-dead-letter-exchange": _below(ladder, k),
+            "x-dead-letter-strategy": "at-least-once",
+            "x-overflow": "reject-publish",
+            "x-delivery-limit": NEVER,
+        },
+    )
+
+
+def _steps(ladder: Ladder, k: int) -> tuple[Binding, Binding]:
+    """At level k a 1 goes through the queue, a 0 goes straight to the level below."""
+    before = "*." * (ladder.levels - 1 - k)
+    return (
+        Binding(ladder.level(k), ladder.level(k), f"{before}1.#"),
+        Binding(ladder.level(k), _below(ladder, k), f"{before}0.#", to_exchange=True),
+    )
+
+
+def _below(ladder: Ladder, k: int) -> str:
+    return ladder.level(k - 1) if k else ladder.out

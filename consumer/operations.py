@@ -1,0 +1,146 @@
+"""One-off operations for commands: submit, find, compare the topology, examine everything."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from config.settings import Settings
+from consumer.app import broker_of, clock, pool_of, rules_of, store_of, topology_of
+from consumer.broker.connection import connect
+from consumer.broker.declare import Mode, faults
+from consumer.broker.publisher import AmqpPublisher
+from consumer.broker.session import open_session
+from consumer.core.decode import decode
+from consumer.core.errors import ConsumerError, SettingsError
+from consumer.core.job import Message, Refusal
+from consumer.core.ports import Parcel, Store
+from consumer.core.row import Row, Status
+from consumer.worker.pool import Pool
+from schemas import headers
+
+
+async def submit(settings: Settings, kind: str, key: str, body: bytes) -> Row:
+    """Note the job as pending with its payload, then publish it; return what the store says of it.
+
+    A job that the store knows already is published again only while it is pending (its message may be lost) or
+    where it corrects a failed one.
+    """
+    now = clock()
+    message = Message(
+        body,
+        {headers.SUBMITTED_AT: now},
+        content_type="application/json",
+        type=kind,
+        message_id=key,
+        timestamp_ms=now,
+    )
+    job = decode(message, rules_of(settings, "").decode)
+    if isinstance(job, Refusal):
+        raise SettingsError(f"the job can't be submitted ({job.code}): {job.detail}")
+    async with closing_store(settings) as store:
+        row = await store.submit(
+            Row(
+                kind,
+                key,
+                Status.PENDING,
+                fingerprint=job.fingerprint,
+                payload=body,
+                submitted_at=now,
+                first_seen_at=now,
+            )
+        )
+        corrects = row.fingerprint != job.fingerprint
+        if corrects and row.status is not Status.FAILED:
+            raise SettingsError(f"key '{key}' belongs to another payload of kind '{kind}': take another key")
+        if corrects or row.status is Status.PENDING:
+            await _publish(settings, message)
+    return row
+
+
+async def _publish(settings: Settings, message: Message) -> None:
+    topology = topology_of(settings)
+    publisher = AmqpPublisher(settings.broker.publish_timeout_seconds)
+    session = await open_session(broker_of(settings), topology, Mode(settings.topology.mode), publisher)
+    try:
+        await publisher.publish(Parcel(topology.namespace, topology.queue, message, "submit"))
+    finally:
+        await session.close()
+
+
+async def find(settings: Settings, kind: str, key: str) -> Row | None:
+    async with closing_store(settings) as store:
+        return await store.find(kind, key)
+
+
+@asynccontextmanager
+async def closing_store(settings: Settings) -> AsyncIterator[Store]:
+    store = await store_of(settings)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def topology_faults(settings: Settings, mode: Mode) -> list[str]:
+    """Every way in which the broker differs from the settings, as sentences."""
+    connection = await connect(broker_of(settings), "topology")
+    try:
+        return await faults(connection, topology_of(settings), mode)
+    finally:
+        await connection.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    part: str
+    well: bool
+    detail: str
+
+
+async def examine(settings: Settings) -> list[Finding]:
+    """Look at every part that the daemon needs, each whatever the others say."""
+    parts: dict[str, Callable[[Settings], Awaitable[str]]] = {
+        "job modules": _modules,
+        "store": _store,
+        "broker": _broker,
+        "topology": _topology,
+    }
+    return [await _examined(part, look, settings) for part, look in parts.items()]
+
+
+async def _examined(part: str, look: Callable[[Settings], Awaitable[str]], settings: Settings) -> Finding:
+    try:
+        return Finding(part, well=True, detail=await look(settings))
+    except ConsumerError as error:
+        return Finding(part, well=False, detail=str(error))
+
+
+async def _modules(settings: Settings) -> str:
+    pool = await Pool.start(pool_of(settings), clock=clock)
+    try:
+        return f"{len(pool.kinds)} kinds: {', '.join(sorted(pool.kinds))}"
+    finally:
+        await pool.stop(0)
+
+
+async def _store(settings: Settings) -> str:
+    async with closing_store(settings) as store:
+        await store.probe()
+    return "can be written to"
+
+
+async def _broker(settings: Settings) -> str:
+    config = broker_of(settings)
+    connection = await connect(config, "doctor")
+    try:
+        properties = getattr(getattr(connection.transport, "connection", None), "server_properties", None) or {}
+        return f"{properties.get('product')} {properties.get('version')} at {config.place}"
+    finally:
+        await connection.close()
+
+
+async def _topology(settings: Settings) -> str:
+    found = await topology_faults(settings, Mode.CHECK)
+    if found:
+        raise SettingsError("; ".join(found))
+    return "as wanted"

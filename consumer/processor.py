@@ -1,0 +1,263 @@
+"""The program: one delivery through all hops, settled exactly once. The file to open first.
+
+receive → decode → admit → claim → execute → decide → carry out → settle
+"""
+
+from collections.abc import Hashable
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from consumer.core.admission import AdmissionRules, turned_away
+from consumer.core.claim import ClaimRequest, Conflict, Done, Join, Run, Spent, Wait
+from consumer.core.decode import DecodeRules, decode
+from consumer.core.disposition import (
+    Complete,
+    DeadLetter,
+    Defer,
+    Disposition,
+    Duplicate,
+    Release,
+    Retry,
+    Settlement,
+)
+from consumer.core.errors import StoreUnavailable, Unavailable
+from consumer.core.job import Fault, Job, Refusal
+from consumer.core.outcome import Interrupted, Outcome, Usage
+from consumer.core.parcels import Copier
+from consumer.core.policy import KindPolicy
+from consumer.core.ports import Catalogue, Chance, Clock, Delivery, Publisher, Slot, Slots, Store, Work
+from consumer.core.retry import decide
+from consumer.core.row import Change, Ref, Status
+from consumer.core.verdict import Verdict
+from schemas.codes import Code
+
+
+class Turns(Protocol):
+    """Deliveries of one key go one after the other in this process, so a second one finds what the first did."""
+
+    def turn(self, key: Hashable) -> AbstractAsyncContextManager[None]: ...
+
+
+class Leases(Protocol):
+    """Keeps the leases of claims alive while they are held."""
+
+    def hold(self, ref: Ref) -> None: ...
+    def drop(self, ref: Ref) -> None: ...
+
+
+class Journal(Protocol):
+    """Hears what happened; log lines and metrics are made of it."""
+
+    def settled(self, delivery: Delivery, verdict: Verdict, settlement: Settlement, on_time: bool) -> None:
+        """`on_time` is False where the channel was gone, so that the broker delivers it again."""
+        ...
+
+
+class Intake(Protocol):
+    """Whether we take in work at all."""
+
+    def trip(self, error: Unavailable) -> None:
+        """Something of ours failed: stop taking in deliveries until it is back."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """`lease` in milliseconds; `owner` is unique to this start of this process."""
+
+    owner: str
+    decode: DecodeRules
+    admission: AdmissionRules
+    lease: int
+    crash_limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    store: Store
+    slots: Slots
+    catalogue: Catalogue
+    publisher: Publisher
+    copier: Copier
+    turns: Turns
+    leases: Leases
+    journal: Journal
+    intake: Intake
+
+
+class Processor:
+    def __init__(self, rooms: Rooms, rules: Rules, clock: Clock, chance: Chance) -> None:
+        self._rooms = rooms
+        self._rules = rules
+        self._clock = clock
+        self._chance = chance
+
+    async def process(self, delivery: Delivery) -> None:
+        """Carry one delivery from receive to settle. Never raises for anything that the message holds."""
+        job = decode(delivery.message, self._rules.decode)
+        if isinstance(job, Refusal):
+            await self._finish(delivery, _refused(job))
+            return
+        async with self._rooms.turns.turn((job.kind, job.key)):
+            await self._finish(delivery, await self._judge(delivery, job))
+
+    async def _judge(self, delivery: Delivery, job: Job) -> Verdict:
+        """Admit, claim, execute, decide."""
+        policy = self._rooms.catalogue.policy(job.kind)
+        slot = await self._admit(delivery, job, policy)
+        if isinstance(slot, Disposition):
+            return Verdict(slot, job.kind, job.key, job)
+        assert policy is not None, "turned_away answers for unknown kinds"
+        try:
+            claim = await self._claim(job)
+            if not isinstance(claim, Run):
+                return self._without_a_run(job, claim)
+            outcome = await slot.run(Work(job, claim.attempt, policy.timeout, claim.alone))
+        except StoreUnavailable as error:
+            self._rooms.intake.trip(error)
+            return Verdict(Release("store_unavailable"), job.kind, job.key, job)
+        finally:
+            slot.free()
+        return self._decided(job, claim, policy, outcome)
+
+    async def _admit(self, delivery: Delivery, job: Job, policy: KindPolicy | None) -> Slot | Disposition:
+        refusal = turned_away(delivery.message, job, policy, self._rules.admission, self._clock())
+        if refusal is not None:
+            return refusal
+        slot = await self._rooms.slots.take()
+        if slot is None:
+            return Release("intake_stopped")
+        late = turned_away(delivery.message, job, policy, self._rules.admission, self._clock())
+        if late is not None:
+            slot.free()
+        return late or slot
+
+    async def _claim(self, job: Job) -> Run | Spent | Done | Conflict | Join | Wait:
+        claim = await self._rooms.store.claim(
+            ClaimRequest(
+                kind=job.kind,
+                key=job.key,
+                fingerprint=job.fingerprint,
+                owner=self._rules.owner,
+                lease=self._rules.lease,
+                crash_limit=self._rules.crash_limit,
+                attempt=job.attempt,
+                generation=job.generation,
+                submitted_at=job.submitted_at,
+                deadline=job.deadline,
+            )
+        )
+        if isinstance(claim, Run):
+            self._rooms.leases.hold(Ref(job.kind, job.key, claim.token))
+        return claim
+
+    def _without_a_run(self, job: Job, claim: Spent | Done | Conflict | Join | Wait) -> Verdict:
+        held = claim if isinstance(claim, Spent) else None
+        return Verdict(self._turn_down(claim), job.kind, job.key, job, held)
+
+    def _turn_down(self, claim: Spent | Done | Conflict | Join | Wait) -> Disposition:
+        match claim:
+            case Done(reason):
+                return Duplicate(reason)
+            case Wait(milliseconds):
+                return Defer(self._clock() + milliseconds, "leased")
+            case Join():
+                return Release("running_here")
+            case Conflict():
+                return DeadLetter(
+                    Fault(Code.KEY_CONFLICT, "KeyConflict", "this key belongs to a job with another payload")
+                )
+            case Spent():
+                return DeadLetter(
+                    Fault(
+                        Code.WORKER_CRASHED,
+                        "WorkerCrashed",
+                        f"{claim.crashes} daemons in a row died while they held this job",
+                    )
+                )
+
+    def _decided(self, job: Job, claim: Run, policy: KindPolicy, outcome: Outcome) -> Verdict:
+        disposition = decide(outcome, claim.attempt, policy.retry, job.deadline, self._clock(), self._chance)
+        return Verdict(disposition, job.kind, job.key, job, claim, outcome)
+
+    async def _finish(self, delivery: Delivery, verdict: Verdict) -> None:
+        """Carry out and settle: the one place that settles."""
+        try:
+            settlement = await self._carry_out(delivery, verdict)
+        except Unavailable as error:
+            self._rooms.intake.trip(error)
+            settlement = Settlement.RELEASE
+            with suppress(StoreUnavailable):
+                await self._give_back(verdict)
+        if verdict.claim is not None and verdict.job is not None:
+            self._rooms.leases.drop(_ref(verdict.job, verdict.claim))
+        on_time = await delivery.settle(settlement)
+        self._rooms.journal.settled(delivery, verdict, settlement, on_time)
+
+    async def _carry_out(self, delivery: Delivery, verdict: Verdict) -> Settlement:
+        """The order is the promise: commit or confirm first, then record, then ack."""
+        message, now = delivery.message, self._clock()
+        match verdict.disposition:
+            case Complete(outcome):
+                await self._record(verdict, Status.SUCCEEDED, result=outcome.result)
+            case Retry() as retry:
+                assert verdict.job is not None, "only a run is retried"
+                copy = self._rooms.copier.retry(message, verdict.job, verdict.attempt, retry, now)
+                await self._rooms.publisher.publish(copy)
+                await self._record(verdict, Status.RETRYING, fault=retry.fault, due=retry.due)
+            case DeadLetter(fault):
+                copy = self._rooms.copier.dead(message, fault, verdict.attempt, now)
+                await self._rooms.publisher.publish(copy)
+                await self._record(verdict, Status.FAILED, fault=fault)
+            case Defer(due):
+                await self._rooms.publisher.publish(self._rooms.copier.defer(message, due, now))
+            case Duplicate():
+                pass
+            case Release():
+                await self._give_back(verdict)
+                return Settlement.RELEASE
+        return Settlement.ACK
+
+    async def _record(
+        self,
+        verdict: Verdict,
+        status: Status,
+        *,
+        result: bytes | None = None,
+        fault: Fault | None = None,
+        due: int | None = None,
+    ) -> None:
+        """Write what became of a claim. One that comes too late changes nothing: a newer run answers for the key."""
+        if verdict.claim is None or verdict.job is None:
+            return
+        usage = _usage(verdict.outcome)
+        await self._rooms.store.write(
+            Change(
+                ref=_ref(verdict.job, verdict.claim),
+                status=status,
+                result=result,
+                fault=fault,
+                due_at=due,
+                started_at=usage.started_at or None,
+                finished_at=usage.finished_at or None,
+                cpu_seconds=usage.cpu_seconds,
+                peak_memory=usage.peak_memory,
+            )
+        )
+
+    async def _give_back(self, verdict: Verdict) -> None:
+        await self._record(verdict, Status.PENDING)
+
+
+def _refused(refusal: Refusal) -> Verdict:
+    fault = Fault(refusal.code, "Refused", refusal.detail)
+    return Verdict(DeadLetter(fault), refusal.kind, refusal.key)
+
+
+def _ref(job: Job, claim: Run | Spent) -> Ref:
+    return Ref(job.kind, job.key, claim.token)
+
+
+def _usage(outcome: Outcome | None) -> Usage:
+    return Usage() if outcome is None or isinstance(outcome, Interrupted) else outcome.usage
