@@ -8,6 +8,12 @@
 {{- if ne (empty .Values.broker.url) (empty .Values.store.url) }}
 {{- fail "Only one of broker.url and store.url is given. Give both, or give neither and name a Secret in existingSecret." }}
 {{- end }}
+{{- if and .Values.broker.url (not (regexMatch "^amqps?://." .Values.broker.url)) }}
+{{- fail "broker.url begins with neither amqp:// nor amqps://. Write it as amqps://USER:PASSWORD@HOST/VHOST." }}
+{{- end }}
+{{- if and .Values.store.url (not (regexMatch "^(postgresql|sqlite)://." .Values.store.url)) }}
+{{- fail "store.url begins with neither postgresql:// nor sqlite://. Write it as postgresql://USER:PASSWORD@HOST/DATABASE, or as sqlite:///PATH." }}
+{{- end }}
 {{- if and (not .Values.broker.url) (not .Values.existingSecret) }}
 {{- fail "The broker and the store are unknown: name a Secret with the keys broker-url and store-url in existingSecret, or, for a trial, give broker.url and store.url." }}
 {{- end }}

@@ -1,1 +1,1 @@
-"""The image, the chart, its alerts and its dashboard. Needs no cluster: everything is rendered and checked here."""
+"""The image, the chart, its alerts and its dashboard: rendered and checked without a cluster."""

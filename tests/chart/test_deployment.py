@@ -1,4 +1,4 @@
-"""What the rendered daemon promises: it stops in time, keeps secrets apart, and asks for no more than it needs."""
+"""What the daemon's objects promise: it stops in time, keeps secrets apart, and asks for little."""
 
 import copy
 from typing import Any
@@ -69,7 +69,20 @@ def test_the_settings_file_holds_what_the_values_say(production: Release) -> Non
 
 @pytest.mark.parametrize(
     "awkward",
-    ['a "quoted" \\ word', "ünïcode\nand <lines> & more", "", 0, 7, 10**12, 0.25, True, False, [], ["a", "b"], [1, 2]],
+    [
+        'a "quoted" \\ word',
+        "ünïcode\nand <lines> & more",
+        "",
+        0,
+        7,
+        10**12,
+        0.25,
+        True,
+        False,
+        [],
+        ["a", "b"],
+        [1, 2],
+    ],
 )
 def test_any_setting_comes_back_from_toml_as_it_was(chart: helm_python.Chart, awkward: object) -> None:
     release = render(chart, {"config": {"top": awkward, "a table": {"deep.er": {"value": awkward}}}})
@@ -94,7 +107,9 @@ def test_a_changed_setting_or_url_restarts_the_pods(chart: helm_python.Chart) ->
         trial | {"broker": {"url": "amqp://b"}},
         trial | {"config": {"queue": "other"}},
     ]
-    templates = [render(chart, values).one("Deployment")["spec"]["template"]["metadata"] for values in changes]
+    templates = [
+        render(chart, values).one("Deployment")["spec"]["template"]["metadata"] for values in changes
+    ]
     checksums = {repr(sorted(each["annotations"].items())) for each in templates}
     assert len(checksums) == len(changes)
 
@@ -103,7 +118,9 @@ def test_probes_ask_the_port_that_the_settings_open(chart: helm_python.Chart) ->
     release = render(chart, {"config": {"http": {"port": 9000}}})
     assert release.settings["http"]["port"] == 9000
     assert release.container["ports"] == [{"name": "http", "containerPort": 9000, "protocol": "TCP"}]
-    asked = {name: release.container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")}
+    asked = {
+        name: release.container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")
+    }
     assert asked == {
         "startup": {"path": "/livez", "port": "http"},
         "liveness": {"path": "/livez", "port": "http"},

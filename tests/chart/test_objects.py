@@ -6,7 +6,7 @@ from pathlib import Path
 
 import helm_python
 import jsonschema
-import kubernetes_validate
+import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 
 from tests.chart.rendering import CHART, EXAMPLES, Object, Release, example, render
@@ -22,7 +22,7 @@ def release(request: pytest.FixtureRequest, chart: helm_python.Chart) -> Release
 
 
 def is_core(each: Object) -> bool:
-    return each["apiVersion"] != "monitoring.coreos.com/v1"
+    return str(each["apiVersion"]) != "monitoring.coreos.com/v1"
 
 
 @pytest.mark.parametrize("version", KUBERNETES)
@@ -60,11 +60,14 @@ def test_no_two_objects_of_a_kind_share_a_name(release: Release) -> None:
 def test_every_object_of_ours_says_what_it_belongs_to(default: Release) -> None:
     for each in default.objects:
         assert each["metadata"]["namespace"] == "prod"
-        assert each["metadata"]["labels"].items() >= {
-            "app.kubernetes.io/name": "consumer",
-            "app.kubernetes.io/instance": "demo",
-            "app.kubernetes.io/managed-by": "Helm",
-        }.items()
+        assert (
+            each["metadata"]["labels"].items()
+            >= {
+                "app.kubernetes.io/name": "consumer",
+                "app.kubernetes.io/instance": "demo",
+                "app.kubernetes.io/managed-by": "Helm",
+            }.items()
+        )
 
 
 def test_what_needs_the_prometheus_operator_or_grafana_is_off_by_default(default: Release) -> None:

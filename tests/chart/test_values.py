@@ -9,7 +9,10 @@ import pytest
 
 from tests.chart.rendering import CHART, Values, render
 
-TRIAL: Values = {"broker": {"url": "amqp://user:pa55@host"}, "store": {"url": "postgresql://user:pa55@host/jobs"}}
+TRIAL: Values = {
+    "broker": {"url": "amqp://user:pa55@host"},
+    "store": {"url": "postgresql://user:pa55@host/jobs"},
+}
 
 
 @pytest.mark.parametrize(
@@ -24,8 +27,7 @@ TRIAL: Values = {"broker": {"url": "amqp://user:pa55@host"}, "store": {"url": "p
         ({"terminationGracePeriodSeconds": "30s"}, "/terminationGracePeriodSeconds"),
         ({"image": {"repository": ""}}, "/image/repository"),
         ({"image": {"pullPolicy": "Sometimes"}}, "/image/pullPolicy"),
-        ({"broker": {"url": "http://host"}}, "/broker/url"),
-        ({"store": {"url": "mysql://host"}}, "/store/url"),
+        ({"broker": {"url": 5672}}, "/broker/url"),
         ({"store": {"sqlite": "yes"}}, "/store/sqlite"),
         ({"config": "queue = 'x'"}, "/config"),
         ({"config": {"http": {"port": 80}}}, "/config/http/port"),
@@ -56,13 +58,27 @@ def test_a_wrong_value_is_refused_by_name(chart: helm_python.Chart, values: Valu
         ),
         ({"broker": TRIAL["broker"]}, "Only one of broker.url and store.url is given"),
         ({"store": TRIAL["store"]}, "Only one of broker.url and store.url is given"),
+        (
+            TRIAL | {"broker": {"url": "http://u:pa55@h"}},
+            "broker.url begins with neither amqp:// nor amqps://",
+        ),
+        (
+            TRIAL | {"store": {"url": "mysql://u:pa55@h"}},
+            "store.url begins with neither postgresql:// nor sqlite://",
+        ),
         ({"existingSecret": ""}, "The broker and the store are unknown.*existingSecret"),
-        (TRIAL | {"store": {"url": "sqlite:///jobs.db"}}, "replicas is 2, but the store is SQLite.*Set replicas to 1"),
+        (
+            TRIAL | {"store": {"url": "sqlite:///jobs.db"}},
+            "replicas is 2, but the store is SQLite.*Set replicas to 1",
+        ),
         ({"store": {"sqlite": True}}, "replicas is 2, but the store is SQLite"),
         ({"config": {"broker": {"url": "amqp://u:pa55@h"}}}, "config holds broker.url or store.url"),
         ({"config": {"store": {"url": "postgresql://u:pa55@h"}}}, "config holds broker.url or store.url"),
         ({"config": {"shutdown": {"drain_seconds": 5}}}, "Use drainSeconds"),
-        ({"resources": {"requests": {"memory": "256Mi"}}}, "requests.memory is 256Mi.*limits.memory is 512Mi.*equal"),
+        (
+            {"resources": {"requests": {"memory": "256Mi"}}},
+            "requests.memory is 256Mi.*limits.memory is 512Mi.*equal",
+        ),
         ({"config": {"pool": {"processes": 7}}}, "less than 64Mi is left for each of 7 child processes"),
     ],
     ids=str,
