@@ -114,7 +114,7 @@ def _fresh(request: ClaimRequest, now: int) -> Row:
 
 
 def _pending(row: Row, request: ClaimRequest, now: int) -> tuple[Claim, Row | None]:
-    """Submitted and never claimed, or given back: whichever copy comes first runs it, at the later place of the two."""
+    """Submitted and never claimed, or given back: any copy runs it, at the later place of the two."""
     if _is_superseded(request, row):
         return Done("stale"), None
     generation, attempt = max((row.generation, row.attempt), (request.generation, request.attempt))
@@ -128,8 +128,7 @@ def _other_payload(row: Row, request: ClaimRequest, now: int) -> tuple[Claim, Ro
         return Conflict(), None
     if _is_superseded(request, row):
         return Done("stale"), None
-    corrected = replace(row, fingerprint=request.fingerprint, deadline=request.deadline)
-    return _next_generation(corrected, request, now)
+    return _next_generation(replace(row, fingerprint=request.fingerprint), request, now)
 
 
 def _failed(row: Row, request: ClaimRequest, now: int) -> tuple[Claim, Row | None]:
@@ -185,9 +184,15 @@ def _is_ahead(request: ClaimRequest, row: Row) -> bool:
 
 
 def _next_generation(row: Row, request: ClaimRequest, now: int) -> tuple[Claim, Row]:
-    """At least the delivery's own generation, so that its redelivery is recognised as the same one."""
-    generation = max(row.generation + 1, request.generation)
-    renewed = replace(row, generation=generation, attempt=1, crashes=0, fault=None, result=None)
+    renewed = replace(
+        row,
+        # At least the delivery's own, so that its redelivery is recognised as the same one.
+        generation=max(row.generation + 1, request.generation),
+        attempt=1,
+        crashes=0,
+        fault=None,
+        deadline=request.deadline,
+    )
     return _run(renewed, request, now)
 
 

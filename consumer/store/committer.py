@@ -1,0 +1,91 @@
+"""Group commit: while one batch is in flight the next one collects.
+
+There is no timer. An item that finds the store idle goes at once and alone; under load the batches grow by
+themselves to what arrives during one round trip.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Generic, TypeVar
+
+from consumer.core.errors import StoreUnavailable
+
+BATCH_LIMIT = 256
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+class Committer(Generic[Item, Answer]):
+    """`identity` names the row that an item is about: a batch never holds two items about the same row."""
+
+    def __init__(
+        self,
+        commit: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]],
+        identity: Callable[[Item], Hashable],
+        limit: int = BATCH_LIMIT,
+    ) -> None:
+        self._commit = commit
+        self._identity = identity
+        self._limit = limit
+        self._waiting: deque[tuple[Item, asyncio.Future[Answer]]] = deque()
+        self._committing: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def submit(self, item: Item) -> Answer:
+        """Return the item's own answer once its batch is committed; a failed batch fails each of its callers."""
+        if self._closed:
+            raise StoreUnavailable("the store is closed: it takes nothing more")
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, answer))
+        if self._committing is None:
+            self._committing = asyncio.create_task(self._commit_all(), name="store committer")
+        return await answer
+
+    async def close(self) -> None:
+        """Take nothing more, and return when everything that was taken is answered."""
+        self._closed = True
+        if self._committing is not None:
+            await self._committing
+
+    async def _commit_all(self) -> None:
+        try:
+            while batch := self._next_batch():
+                await self._commit_batch(batch)
+        finally:
+            self._committing = None
+
+    async def _commit_batch(self, batch: list[tuple[Item, asyncio.Future[Answer]]]) -> None:
+        try:
+            answers = await self._commit([item for item, _ in batch])
+        except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear of it
+            for _, waiter in batch:
+                _fail(waiter, error)
+            return
+        for (_, waiter), answer in zip(batch, answers, strict=True):
+            if not waiter.done():
+                waiter.set_result(answer)
+
+    def _next_batch(self) -> list[tuple[Item, asyncio.Future[Answer]]]:
+        batch: dict[Hashable, tuple[Item, asyncio.Future[Answer]]] = {}
+        later: list[tuple[Item, asyncio.Future[Answer]]] = []
+        while self._waiting and len(batch) < self._limit:
+            item, answer = self._waiting.popleft()
+            if answer.cancelled():
+                continue
+            identity = self._identity(item)
+            if identity in batch:
+                later.append((item, answer))
+            else:
+                batch[identity] = (item, answer)
+        self._waiting.extendleft(reversed(later))
+        return list(batch.values())
+
+
+def _fail(waiter: asyncio.Future[Answer], error: Exception) -> None:
+    """Each caller gets its own exception: a shared one would collect all their tracebacks."""
+    if not waiter.done():
+        failure = StoreUnavailable(str(error))
+        failure.__cause__ = error
+        waiter.set_exception(failure)

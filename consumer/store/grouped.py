@@ -1,0 +1,91 @@
+"""The store that the pipeline sees: group commit, observation and one kind of error over any backend."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from time import perf_counter
+from typing import Protocol, TypeVar
+
+from consumer.core.claim import Claim, ClaimRequest
+from consumer.core.errors import StoreUnavailable
+from consumer.core.row import Change, Ref, Row
+from consumer.store.committer import Committer
+
+Observe = Callable[[str, str, float, int], None]
+"""Told of every exchange with the database: operation, "ok" or "error", seconds, items in the batch."""
+
+T = TypeVar("T")
+
+
+class Backend(Protocol):
+    """One database. Batches never name a row twice; answers come in the order of the batch."""
+
+    async def claim(self, requests: Sequence[ClaimRequest]) -> Sequence[Claim]: ...
+
+    async def write(self, changes: Sequence[Change]) -> Sequence[bool]: ...
+
+    async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]: ...
+
+    async def find(self, kind: str, key: str) -> Row | None: ...
+
+    async def submit(self, row: Row) -> Row: ...
+
+    async def probe(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+def unobserved(operation: str, result: str, seconds: float, batch_size: int) -> None:
+    """What a store is told to observe when nobody watches: nothing."""
+
+
+class GroupedStore:
+    def __init__(self, backend: Backend, observe: Observe = unobserved) -> None:
+        self._backend = backend
+        self._observe = observe
+        self._claims = Committer(self._claim_batch, lambda request: (request.kind, request.key))
+        self._writes = Committer(self._write_batch, lambda change: (change.ref.kind, change.ref.key))
+
+    async def claim(self, request: ClaimRequest) -> Claim:
+        return await self._claims.submit(request)
+
+    async def write(self, change: Change) -> bool:
+        return await self._writes.submit(change)
+
+    async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]:
+        if not refs:
+            return frozenset()
+        return await self._observed("renew", len(refs), self._backend.renew(refs, lease))
+
+    async def find(self, kind: str, key: str) -> Row | None:
+        return await self._observed("find", 1, self._backend.find(kind, key))
+
+    async def submit(self, row: Row) -> Row:
+        return await self._observed("submit", 1, self._backend.submit(row))
+
+    async def probe(self) -> None:
+        await self._observed("probe", 1, self._backend.probe())
+
+    async def close(self) -> None:
+        await self._claims.close()
+        await self._writes.close()
+        await self._backend.close()
+
+    async def _claim_batch(self, requests: Sequence[ClaimRequest]) -> Sequence[Claim]:
+        return await self._observed("claim", len(requests), self._backend.claim(requests))
+
+    async def _write_batch(self, changes: Sequence[Change]) -> Sequence[bool]:
+        return await self._observed("write", len(changes), self._backend.write(changes))
+
+    async def _observed(self, operation: str, batch_size: int, answer: Awaitable[T]) -> T:
+        started = perf_counter()
+        result = "error"
+        try:
+            value = await answer
+            result = "ok"
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            message = f"the store failed in {operation}: {type(error).__name__}, which is a bug of ours"
+            raise StoreUnavailable(message) from error
+        finally:
+            self._observe(operation, result, perf_counter() - started, batch_size)
+        return value

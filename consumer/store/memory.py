@@ -1,0 +1,59 @@
+"""The in-memory twin: the same contract without a file or a server, for tests and for trying things out."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from consumer.core.claim import Claim, ClaimRequest, decide
+from consumer.core.ports import Clock
+from consumer.core.row import Change, Ref, Row, Status
+from consumer.store.change import apply
+
+
+class MemoryBackend:
+    """Nothing here awaits, so that every batch is a transaction by itself."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._rows: dict[tuple[str, str], Row] = {}
+
+    async def claim(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
+        return [self._claim(request) for request in requests]
+
+    async def write(self, changes: Sequence[Change]) -> list[bool]:
+        return [self._write(change) for change in changes]
+
+    async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]:
+        return frozenset(ref for ref in refs if not self._renew(ref, lease))
+
+    async def find(self, kind: str, key: str) -> Row | None:
+        return self._rows.get((kind, key))
+
+    async def submit(self, row: Row) -> Row:
+        return self._rows.setdefault((row.kind, row.key), replace(row, first_seen_at=self._clock()))
+
+    async def probe(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    def _claim(self, request: ClaimRequest) -> Claim:
+        answer, row = decide(self._rows.get((request.kind, request.key)), request, self._clock())
+        self._save(row)
+        return answer
+
+    def _write(self, change: Change) -> bool:
+        says_so, row = apply(self._rows.get((change.ref.kind, change.ref.key)), change, self._clock())
+        self._save(row)
+        return says_so
+
+    def _renew(self, ref: Ref, lease: int) -> bool:
+        row = self._rows.get((ref.kind, ref.key))
+        if row is None or row.token != ref.token or row.status is not Status.PROCESSING:
+            return False
+        self._save(replace(row, lease_until=self._clock() + lease))
+        return True
+
+    def _save(self, row: Row | None) -> None:
+        if row is not None:
+            self._rows[row.kind, row.key] = row

@@ -1,0 +1,176 @@
+"""PostgreSQL, for production and many replicas.
+
+A statement or a short transaction is all that a session is ever used for, and nothing is left behind in it:
+this works behind pgbouncer in transaction mode. The common cases, a new job and a result, are one statement a
+batch; everything else locks its rows and asks the same pure functions as the other backends.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import asyncpg
+
+from consumer.core.claim import Claim, ClaimRequest, Run, decide
+from consumer.core.row import Change, Ref, Row, Status
+from consumer.store import statements as sql
+from consumer.store.change import apply
+from consumer.store.columns import COLUMNS, to_columns, to_row
+from consumer.store.postgres_errors import DRIVER_ERRORS, is_doubtful, unavailable
+
+ACQUIRE_SECONDS = 5.0
+
+Name = tuple[str, str]
+"""Kind and key."""
+Connection = Any
+"""asyncpg's pool hands out a proxy of its Connection, which has no type of its own."""
+Item = TypeVar("Item")
+T = TypeVar("T")
+
+
+class PostgresBackend:
+    def __init__(self, pool: asyncpg.Pool, place: str) -> None:
+        self._pool = pool
+        self._place = place
+
+    async def claim(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
+        answers: dict[Name, Claim] = {}
+        # A second round is rare: a row was there for the first statement, and pruned before the second.
+        while left := _unanswered(requests, answers):
+            answers |= await self._restartable(_claim_fresh, left)
+            if known := _unanswered(left, answers):
+                answers |= await self._restartable(_claim_known, known)
+        return [answers[request.kind, request.key] for request in requests]
+
+    async def write(self, changes: Sequence[Change]) -> list[bool]:
+        answers: dict[Name, bool] = {}
+        if results := [change for change in changes if change.status is Status.SUCCEEDED]:
+            answers |= await self._restartable(_complete, results)
+        # Failures, releases, and results that found their claim gone or were written before.
+        if others := [change for change in changes if (change.ref.kind, change.ref.key) not in answers]:
+            answers |= await self._restartable(_apply, others)
+        return [answers[change.ref.kind, change.ref.key] for change in changes]
+
+    async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]:
+        async def extend(connection: Connection, refs: Sequence[Ref]) -> frozenset[Ref]:
+            ours = await connection.fetch(sql.RENEW, *_ref_columns(refs), lease)
+            return frozenset(refs) - {Ref(*record) for record in ours}
+
+        return await self._restartable(extend, refs)
+
+    async def find(self, kind: str, key: str) -> Row | None:
+        async with self._session() as connection:
+            record = await connection.fetchrow(sql.FIND, kind, key)
+        return None if record is None else to_row(record)
+
+    async def submit(self, row: Row) -> Row:
+        values = dict(zip(COLUMNS, to_columns(row), strict=True))
+        async with self._session() as connection:
+            record = None
+            while record is None:
+                record = await connection.fetchrow(sql.SUBMIT, *(values[name] for name in sql.SUBMIT_PARAMETERS))
+                record = record or await connection.fetchrow(sql.FIND, row.kind, row.key)
+        return to_row(record)
+
+    async def probe(self) -> None:
+        async with self._session() as connection:
+            await connection.execute(sql.PROBE)
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def _restartable(
+        self, work: Callable[[Connection, Sequence[Item]], Awaitable[T]], batch: Sequence[Item]
+    ) -> T:
+        """Do it, and once more where the server undid it to break a deadlock."""
+        async with self._session() as connection:
+            try:
+                return await work(connection, batch)
+            except (asyncpg.SerializationError, asyncpg.DeadlockDetectedError):
+                return await work(connection, batch)
+
+    @asynccontextmanager
+    async def _session(self) -> AsyncIterator[Connection]:
+        try:
+            connection = await self._pool.acquire(timeout=ACQUIRE_SECONDS)
+            try:
+                yield connection
+            except Exception as error:
+                if is_doubtful(error):
+                    # After a failover or a restart the idle sessions lead to the same place.
+                    await self._pool.expire_connections()
+                    connection.terminate()
+                raise
+            finally:
+                await self._pool.release(connection)
+        except DRIVER_ERRORS as error:
+            raise unavailable(self._place, error) from error
+
+
+async def _claim_fresh(connection: Connection, requests: Sequence[ClaimRequest]) -> dict[Name, Claim]:
+    columns = ([getattr(request, name) for request in requests] for name in sql.CLAIM_FRESH_PARAMETERS)
+    inserted = {tuple(record) for record in await connection.fetch(sql.CLAIM_FRESH, *columns)}
+    return {
+        (request.kind, request.key): Run(token=1, attempt=request.attempt, generation=request.generation)
+        for request in requests
+        if (request.kind, request.key) in inserted
+    }
+
+
+async def _claim_known(connection: Connection, requests: Sequence[ClaimRequest]) -> dict[Name, Claim]:
+    by_name = {(request.kind, request.key): request for request in requests}
+    answers: dict[Name, Claim] = {}
+    changed: list[Row] = []
+    async with connection.transaction():
+        for name, record in (await _lock(connection, by_name)).items():
+            answers[name], row = decide(to_row(record), by_name[name], record["now"])
+            if row is not None:
+                changed.append(row)
+        await _save(connection, changed)
+    return answers
+
+
+async def _complete(connection: Connection, changes: Sequence[Change]) -> dict[Name, bool]:
+    records = await connection.fetch(
+        sql.COMPLETE,
+        *_ref_columns([change.ref for change in changes]),
+        [None if change.result is None else change.result.decode() for change in changes],
+        [change.started_at for change in changes],
+        [change.finished_at for change in changes],
+        [change.cpu_seconds for change in changes],
+        [change.peak_memory for change in changes],
+    )
+    return {(record["kind"], record["key"]): True for record in records}
+
+
+async def _apply(connection: Connection, changes: Sequence[Change]) -> dict[Name, bool]:
+    by_name = {(change.ref.kind, change.ref.key): change for change in changes}
+    answers = dict.fromkeys(by_name, False)
+    changed: list[Row] = []
+    async with connection.transaction():
+        for name, record in (await _lock(connection, by_name)).items():
+            answers[name], row = apply(to_row(record), by_name[name], record["now"])
+            if row is not None:
+                changed.append(row)
+        await _save(connection, changed)
+    return answers
+
+
+async def _lock(connection: Connection, names: Mapping[Name, object]) -> dict[Name, Mapping[str, Any]]:
+    kinds, keys = zip(*names, strict=True)
+    records = await connection.fetch(sql.LOCK, kinds, keys)
+    return {(record["kind"], record["key"]): record for record in records}
+
+
+async def _save(connection: Connection, rows: Sequence[Row]) -> None:
+    if rows:
+        columns = dict(zip(COLUMNS, zip(*map(to_columns, rows), strict=True), strict=True))
+        await connection.execute(sql.SAVE, *(columns[name] for name in sql.STATE))
+
+
+def _ref_columns(refs: Sequence[Ref]) -> tuple[list[str], list[str], list[int]]:
+    return [ref.kind for ref in refs], [ref.key for ref in refs], [ref.token for ref in refs]
+
+
+def _unanswered(requests: Sequence[ClaimRequest], answers: Mapping[Name, Claim]) -> list[ClaimRequest]:
+    return [request for request in requests if (request.kind, request.key) not in answers]

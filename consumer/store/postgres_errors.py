@@ -1,0 +1,44 @@
+"""What the driver's errors mean to us, and how they are told: never with a value, a password or a statement."""
+
+import asyncpg
+
+from consumer.core.errors import SettingsError, StoreUnavailable
+
+SESSION_LOST = ("08", "57P", "25006")
+"""SQLSTATEs: connection trouble, the server going away, and a node that is read-only since a failover."""
+REFUSED = ("28", "3D", "42")
+"""SQLSTATEs that waiting doesn't cure: credentials, the database's name, privileges, unknown settings."""
+
+DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
+
+
+def is_doubtful(error: Exception) -> bool:
+    """Whether the session can't be trusted any more."""
+    if isinstance(error, asyncpg.PostgresError):
+        return (error.sqlstate or "08").startswith(SESSION_LOST)
+    return isinstance(error, DRIVER_ERRORS)
+
+
+def is_refusal(error: Exception) -> bool:
+    return isinstance(error, asyncpg.PostgresError) and (error.sqlstate or "").startswith(REFUSED)
+
+
+def unavailable(where: str, error: Exception) -> StoreUnavailable:
+    return StoreUnavailable(f"the store at {where} can't be used: {_describe(error)}")
+
+
+def refused(where: str, error: Exception) -> SettingsError:
+    return SettingsError(
+        f"the store at {where} refuses us: {_describe(error)}; check the user, the password, the database's "
+        "name and the user's privileges"
+    )
+
+
+def _describe(error: Exception) -> str:
+    """Only the first line of what the server says: its details may quote rows."""
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    first_line = str(error.args[0] if error.args else "").partition("\n")[0]
+    if isinstance(error, OSError):
+        return error.strerror or first_line or type(error).__name__
+    return f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__

@@ -1,0 +1,140 @@
+# ruff: noqa: S608 - every statement is built from the constants of this file
+"""The SQL of the PostgreSQL store, prepared once per session.
+
+Two rules shape it. Rows are locked in the order of (kind, key), so that no two sessions can wait for each
+other. And rows are reached one by one through the primary key (LATERAL, ON CONFLICT), never by a join that
+the planner may turn into a scan: a plan made while the table was empty would scan it for as long as a minute
+of full load.
+"""
+
+from consumer.store.columns import COLUMNS
+
+NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_TYPES = {
+    "kind": "text",
+    "key": "text",
+    "status": "text",
+    "attempt": "int",
+    "generation": "int",
+    "crashes": "int",
+    "token": "bigint",
+    "owner": "text",
+    "lease": "bigint",
+    "lease_until": "bigint",
+    "fingerprint": "bytea",
+    "payload": "bytea",
+    "result": "json",
+    "error_code": "text",
+    "error_type": "text",
+    "error_message": "text",
+    "error_traceback": "text",
+    "history": "json",
+    "submitted_at": "bigint",
+    "first_seen_at": "bigint",
+    "started_at": "bigint",
+    "finished_at": "bigint",
+    "due_at": "bigint",
+    "deadline": "bigint",
+    "cpu_seconds": "float8",
+    "peak_memory": "bigint",
+}
+_ROW = ", ".join(COLUMNS)
+
+STATE = tuple(name for name in COLUMNS if name not in {"payload", "result", "submitted_at", "first_seen_at"})
+"""The columns that a decision reads or writes: results and payloads may be large, and stay where they are."""
+
+
+def _batch(*names: str) -> str:
+    """The parameters, one array a column, as the table `n` in the order of locking."""
+    arrays = ", ".join(f"${place}::{_TYPES[name]}[]" for place, name in enumerate(names, 1))
+    return f"""(
+        SELECT * FROM unnest({arrays}) AS u ({", ".join(names)})
+        ORDER BY u.kind COLLATE "C", u.key COLLATE "C"
+    ) AS n"""
+
+
+def _held(*names: str) -> str:
+    """Those of the batch whose claim still holds, locked. An upsert of them always finds its row."""
+    return f"""
+    WITH held AS MATERIALIZED (
+        SELECT n.* FROM {_batch("kind", "key", "token", *names)} CROSS JOIN LATERAL (
+            SELECT 1 FROM consumer_jobs AS j
+            WHERE j.kind = n.kind AND j.key = n.key AND j.token = n.token AND j.status = 'processing'
+            FOR NO KEY UPDATE
+        ) AS locked
+    )"""
+
+
+CLAIM_FRESH_PARAMETERS = (
+    "kind",
+    "key",
+    "attempt",
+    "generation",
+    "owner",
+    "lease",
+    "fingerprint",
+    "submitted_at",
+    "deadline",
+)
+CLAIM_FRESH = f"""
+INSERT INTO consumer_jobs (kind, key, status, token, attempt, generation, owner, lease_until, fingerprint,
+                           submitted_at, first_seen_at, started_at, deadline)
+SELECT n.kind, n.key, 'processing', 1, n.attempt, n.generation, n.owner, clock.now + n.lease, n.fingerprint,
+       n.submitted_at, clock.now, clock.now, n.deadline
+FROM {_batch(*CLAIM_FRESH_PARAMETERS)} CROSS JOIN (SELECT {NOW} AS now) AS clock
+ON CONFLICT DO NOTHING
+RETURNING kind, key
+"""
+"""What `core.claim.decide` writes where there is no row; a test compares the two."""
+
+LOCK = f"""
+SELECT {NOW} AS now, NULL AS payload, NULL AS result, NULL AS submitted_at, NULL AS first_seen_at, locked.*
+FROM {_batch("kind", "key")} CROSS JOIN LATERAL (
+    SELECT {", ".join(STATE)} FROM consumer_jobs AS j
+    WHERE j.kind = n.kind AND j.key = n.key
+    FOR NO KEY UPDATE
+) AS locked
+"""
+
+SAVE = f"""
+INSERT INTO consumer_jobs ({", ".join(STATE)}) SELECT {", ".join(STATE)} FROM {_batch(*STATE)}
+ON CONFLICT (kind, key) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in STATE[2:])}
+"""
+
+COMPLETE = f"""
+{_held("result", "started_at", "finished_at", "cpu_seconds", "peak_memory")}
+INSERT INTO consumer_jobs AS j
+      (kind, key, status, token, result, started_at, finished_at, cpu_seconds, peak_memory)
+SELECT kind, key, 'succeeded', token, result, started_at, coalesce(finished_at, {NOW}), cpu_seconds, peak_memory
+FROM held
+ON CONFLICT (kind, key) DO UPDATE SET
+    status = excluded.status, result = excluded.result, lease_until = NULL, due_at = NULL,
+    error_code = NULL, error_type = NULL, error_message = NULL, error_traceback = NULL,
+    started_at = coalesce(excluded.started_at, j.started_at), finished_at = excluded.finished_at,
+    cpu_seconds = excluded.cpu_seconds, peak_memory = excluded.peak_memory
+RETURNING kind, key
+"""
+"""What `store.change.apply` writes for a result; a test compares the two."""
+
+RENEW = f"""
+{_held()}
+INSERT INTO consumer_jobs (kind, key, status, token, lease_until)
+SELECT kind, key, 'processing', token, {NOW} + $4::bigint FROM held
+ON CONFLICT (kind, key) DO UPDATE SET lease_until = excluded.lease_until
+RETURNING kind, key, token
+"""
+
+FIND = f"SELECT {_ROW} FROM consumer_jobs WHERE kind = $1 AND key = $2"
+
+SUBMIT_PARAMETERS = tuple(name for name in COLUMNS if name != "first_seen_at")
+SUBMIT = f"""
+INSERT INTO consumer_jobs (first_seen_at, {", ".join(SUBMIT_PARAMETERS)})
+VALUES ({NOW}, {", ".join(f"${place}" for place in range(1, len(COLUMNS)))})
+ON CONFLICT DO NOTHING
+RETURNING {_ROW}
+"""
+
+PROBE = f"""
+INSERT INTO consumer_probe (id, probed_at) VALUES (1, {NOW})
+ON CONFLICT (id) DO UPDATE SET probed_at = excluded.probed_at
+"""
