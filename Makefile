@@ -1,0 +1,118 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
+PYTEST := $(BIN)/pytest --quiet
+
+# A stage of the gate says one line when it passes, and all that it has when it doesn't.
+define stage
+	@start=$$SECONDS; \
+	if said=$$($(2) 2>&1); then \
+	  printf '  %-12s ok  %4d s  %s\n' '$(1)' $$((SECONDS - start)) "$$(tail -n 1 <<< "$$said" | grep passed)"; \
+	else \
+	  printf '%s\n  %-12s FAILED after %d s\n' "$$said" '$(1)' $$((SECONDS - start)); exit 1; \
+	fi
+endef
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# --- set-up
+
+$(VENV)/.run: pyproject.toml requirements/build.txt requirements/run.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo 'consumer needs Python 3.11 or newer: name one, as in make PYTHON=python3.13' >&2; exit 1; }
+	@requirements/system.sh venv
+	@echo '  setting up $(VENV)'
+	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+	@$(PIP_INSTALL) --require-hashes --requirement requirements/build.txt --requirement requirements/run.txt
+	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.run requirements/test.txt
+	@$(PIP_INSTALL) --require-hashes --requirement requirements/test.txt
+	@touch $@
+
+.PHONY: setup
+setup: $(VENV)/.test ## make .venv from the pinned requirements, and install the servers that tests need
+	@requirements/system.sh rabbitmq postgresql prometheus
+
+.PHONY: lock
+lock: ## pin the newest versions that pyproject.toml allows
+	@requirements/lock.sh $(PYTHON)
+
+# --- run
+
+.PHONY: demo
+demo: $(VENV)/.run ## watch 200 mixed jobs go through a real RabbitMQ
+	@$(BIN)/python -m examples.demo
+
+.PHONY: bench
+bench: setup ## measure the overhead per job and the memory
+	@$(BIN)/python -m tests.bench
+
+# --- check
+
+.PHONY: test
+test: setup gate-lint gate-types gate-imports gate-house gate-unit gate-chart gate-servers ## everything that must pass before a change goes in
+
+.PHONY: gate-lint gate-types gate-imports gate-house gate-unit gate-chart gate-servers gate-broker
+gate-lint:
+	$(call stage,lint,$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .)
+gate-types:
+	$(call stage,types,$(BIN)/mypy)
+gate-imports:
+	$(call stage,imports,$(BIN)/lint-imports)
+gate-house:
+	$(call stage,house,$(PYTEST) tests/house)
+gate-unit:
+	$(call stage,unit,$(PYTEST) tests/unit)
+gate-chart:
+	$(call stage,chart,$(PYTEST) tests/chart)
+# all that is left, so that no folder of tests can be forgotten
+gate-servers:
+	$(call stage,servers,$(PYTEST) --ignore tests/house --ignore tests/unit --ignore tests/chart)
+gate-broker:
+	$(call stage,broker,$(PYTEST) tests/integration tests/acceptance)
+
+.PHONY: unit
+unit: $(VENV)/.test ## run the tests that need no server
+	@$(PYTEST) tests/unit
+
+.PHONY: integration
+integration: setup ## run the tests on a real broker and a real database
+	@$(PYTEST) tests/contract tests/integration
+
+.PHONY: acceptance
+acceptance: setup ## run the tests of the daemon as a subprocess
+	@$(PYTEST) tests/acceptance
+
+.PHONY: lint
+lint: $(VENV)/.test ## look for mistakes and for imports that go the wrong way
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports
+
+.PHONY: types
+types: $(VENV)/.test ## check the types
+	@$(BIN)/mypy
+
+.PHONY: format
+format: $(VENV)/.test ## format the code, and fix what can be fixed
+	@$(BIN)/ruff check --fix-only .
+	@$(BIN)/ruff format .
+
+.PHONY: schemas
+schemas: $(VENV)/.run ## write the JSON Schemas and the AsyncAPI document again
+	@$(BIN)/python -m schemas.export
+
+.PHONY: clean
+clean: ## remove all that these commands made
+	@rm -rf $(VENV) build dist *.egg-info .*_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
