@@ -6,3 +6,5 @@ from schemas.payloads.primes import PrimesCount
 from schemas.payloads.text import TextDigest
 
 PAYLOADS: dict[str, type[BaseModel]] = {"primes.count": PrimesCount, "text.digest": TextDigest}
+
+__all__ = ["PAYLOADS", "PrimesCount", "TextDigest"]

@@ -1,7 +1,9 @@
-from pydantic import BaseModel, NonNegativeInt
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class PrimesCount(BaseModel):
     """Kind primes.count: how many primes there are up to n."""
 
-    n: NonNegativeInt
+    model_config = ConfigDict(extra="forbid")
+
+    n: int = Field(ge=0, le=50_000_000)
