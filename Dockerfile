@@ -1,19 +1,22 @@
 FROM python:3.11-slim AS build
 
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
-    PIP_NO_CACHE_DIR=1
+    PIP_NO_CACHE_DIR=1 \
+    PIP_ROOT_USER_ACTION=ignore
 RUN python -m venv /opt/consumer
 WORKDIR /src
 
 # What we need changes less often than what we write, so it has a layer of its own.
-COPY requirements/run.txt requirements/
-RUN /opt/consumer/bin/pip install --require-hashes --only-binary :all: --requirement requirements/run.txt
+COPY requirements/build.txt requirements/run.txt requirements/
+RUN pip install --require-hashes --only-binary :all: --requirement requirements/build.txt \
+    && /opt/consumer/bin/pip install --require-hashes --only-binary :all: --requirement requirements/run.txt
 
 COPY pyproject.toml README.md LICENSE ./
 COPY config config
 COPY consumer consumer
 COPY schemas schemas
-RUN /opt/consumer/bin/pip install --no-deps .
+RUN pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
+    && /opt/consumer/bin/pip install --no-deps /wheels/*.whl
 
 
 FROM python:3.11-slim

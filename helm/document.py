@@ -40,8 +40,7 @@ def table(text: str) -> str:
     root = yaml.compose(text)
     assert isinstance(root, yaml.MappingNode)
     cells = [
-        f"| `{name}` | {comment} | `{json.dumps(value)}` |"
-        for name, value, comment in rows(root, text.splitlines())
+        f"| `{name}` | {comment} | `{json.dumps(value)}` |" for name, value, comment in rows(root, text.splitlines())
     ]
     return "\n".join(["| value | what it is | default |", "|---|---|---|", *cells]) + "\n"
 

@@ -90,9 +90,7 @@ ROWS: dict[str, list[Graph]] = {
         ),
     ],
     "Latency": [
-        Graph(
-            "Queue wait", "s", quantiles("consumer_queue_wait_seconds"), "From the last publish to the start."
-        ),
+        Graph("Queue wait", "s", quantiles("consumer_queue_wait_seconds"), "From the last publish to the start."),
         Graph("Run", "s", quantiles("consumer_job_seconds"), "In the child."),
         Graph(
             "End to end",
@@ -112,9 +110,7 @@ ROWS: dict[str, list[Graph]] = {
         ),
         Graph("Children", "short", {"{{pool}}": f"sum by (pool) (consumer_children{{{POD}}})"}),
         Graph("Child exits", "ops", {"{{reason}}": rate("consumer_child_exits_total", "reason", POD)}),
-        Graph(
-            "CPU of jobs", "short", {"{{kind}}": rate("consumer_job_cpu_seconds_sum", "kind")}, "In cores."
-        ),
+        Graph("CPU of jobs", "short", {"{{kind}}": rate("consumer_job_cpu_seconds_sum", "kind")}, "In cores."),
     ],
     "Broker and store": [
         Graph(

@@ -11,8 +11,8 @@
 {{- if and .Values.broker.url (not (regexMatch "^amqps?://." .Values.broker.url)) }}
 {{- fail "broker.url begins with neither amqp:// nor amqps://. Write it as amqps://USER:PASSWORD@HOST/VHOST." }}
 {{- end }}
-{{- if and .Values.store.url (not (regexMatch "^(postgresql|sqlite)://." .Values.store.url)) }}
-{{- fail "store.url begins with neither postgresql:// nor sqlite://. Write it as postgresql://USER:PASSWORD@HOST/DATABASE, or as sqlite:///PATH." }}
+{{- if and .Values.store.url (not (regexMatch "^(postgres(ql)?://|sqlite:///)." .Values.store.url)) }}
+{{- fail "store.url begins with neither postgresql:// nor sqlite:///. Write it as postgresql://USER:PASSWORD@HOST/DATABASE, or as sqlite:///PATH." }}
 {{- end }}
 {{- if and (not .Values.broker.url) (not .Values.existingSecret) }}
 {{- fail "The broker and the store are unknown: name a Secret with the keys broker-url and store-url in existingSecret, or, for a trial, give broker.url and store.url." }}
@@ -29,7 +29,7 @@
 {{- if ne .Values.resources.limits.memory .Values.resources.requests.memory }}
 {{- fail (printf "resources.requests.memory is %s and resources.limits.memory is %s: a pod that uses more than it asked for is the first to be evicted. Make them equal." .Values.resources.requests.memory .Values.resources.limits.memory) }}
 {{- end }}
-{{- if lt (include "consumer.childMemory" . | int64) 67108864 }}
-{{- fail (printf "resources.limits.memory is %s: after 128Mi for the parent, less than 64Mi is left for each of %d child processes. Raise it, or lower config.pool.processes." .Values.resources.limits.memory (int .Values.config.pool.processes)) }}
+{{- if lt (include "consumer.childMemory" . | int64) 134217728 }}
+{{- fail (printf "resources.limits.memory is %s: after 128Mi for the parent, less than 128Mi is left for each of %d child processes. Raise it, or lower config.pool.processes." .Values.resources.limits.memory (int .Values.config.pool.processes)) }}
 {{- end }}
 {{- end }}

@@ -1,16 +1,22 @@
 """What the daemon exports, and whether an expression asks for anything else."""
 
+import asyncio
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import promql_parser
 from prometheus_client import CollectorRegistry
 
-from consumer.metrics import ROLES, Metrics
+from consumer.core.delay import Ladder
+from consumer.core.topology import build
+from consumer.metrics import Metrics
+from consumer.watch import Watch
 
 TARGET_LABELS = {"namespace", "job", "pod"}
+OPEN_LABELS = {"queue", "kind", "error_type", "le"}
 SUFFIXES = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_sum", "_count"]}
 
 
@@ -22,13 +28,33 @@ class Series:
     values: dict[str, set[str]]
 
 
+@dataclass(frozen=True)
+class Depth:
+    ready: int = 0
+    consumers: int = 0
+
+
+class EmptyBroker:
+    """A session that knows every queue, and nothing in it."""
+
+    async def depths(self, queues: Sequence[str]) -> dict[str, Depth]:
+        return dict.fromkeys(queues, Depth())
+
+    async def blocked(self) -> bool:
+        return False
+
+    def end(self, reason: str, detail: str) -> None:
+        raise AssertionError(f"{reason}: {detail}")
+
+
+@cache
 def exported() -> dict[str, Series]:
+    """All series of a daemon that has started and looked at its queues once."""
     registry = CollectorRegistry()
     metrics = Metrics(registry, "default")
     metrics.expect([])
-    for role in ROLES:
-        metrics.ready.labels("default", role)
-        metrics.consumers.labels("default", role)
+    topology = build("jobs", "default", Ladder("jobs"), delivery_limit=100)
+    asyncio.run(Watch(topology, metrics, lambda: None).look(EmptyBroker()))
     series: dict[str, Series] = {"up": Series(frozenset(), {})}
     ours = [family for family in registry.collect() if family.name.startswith("consumer_")]
     for family in ours:
@@ -41,9 +67,6 @@ def exported() -> dict[str, Series]:
             labels = {*names, "le"} if suffix == "_bucket" else set(names)
             series[family.name + suffix] = Series(frozenset(labels), values)
     return series
-
-
-OPEN_LABELS = {"queue", "kind", "error_type", "le"}
 
 
 def complaints(expression: str, series: dict[str, Series]) -> Iterator[str]:

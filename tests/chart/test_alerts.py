@@ -118,6 +118,19 @@ def test_every_alert_has_a_runbook_and_every_runbook_an_alert(rules: list[Rule])
         assert (ROOT / rule["annotations"]["runbook_url"]).is_file()
 
 
+def test_every_runbook_names_the_severity_and_the_thresholds_of_its_alert(
+    chart: helm_python.Chart, rules: list[Rule]
+) -> None:
+    thresholds = chart.values["rules"]["thresholds"]
+    raw = yaml.safe_load((CHART / "rules" / "alerts.yaml").read_text(encoding="utf-8"))
+    written = {rule["alert"]: str(rule) for group in raw["groups"] for rule in group["rules"]}
+    for rule in rules:
+        page = (RUNBOOKS / f"{rule['alert']}.md").read_text(encoding="utf-8")
+        assert f"Severity: {rule['labels']['severity']}." in page
+        used = {name for name in thresholds if f"${{{name}}}" in written[rule["alert"]]}
+        assert set(re.findall(r"rules\.thresholds\.(\w+)", page)) == used
+
+
 def test_the_list_of_runbooks_is_complete() -> None:
     index = (RUNBOOKS / "README.md").read_text(encoding="utf-8")
     pages = {page.name for page in RUNBOOKS.glob("*.md")} - {"README.md"}

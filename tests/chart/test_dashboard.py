@@ -84,9 +84,7 @@ def test_rows_and_panels_have_numbers_and_names_of_their_own(board: dict[str, An
     ]
 
 
-def test_grafana_finds_it_by_its_label_and_gets_it_unchanged(
-    production: Release, board: dict[str, Any]
-) -> None:
+def test_grafana_finds_it_by_its_label_and_gets_it_unchanged(production: Release, board: dict[str, Any]) -> None:
     made = production.one("ConfigMap", "-dashboard")
     assert made["metadata"]["labels"]["grafana_dashboard"] == "1"
     assert json.loads(made["data"]["consumer.json"]) == board

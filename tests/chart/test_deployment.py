@@ -1,12 +1,14 @@
 """What the daemon's objects promise: it stops in time, keeps secrets apart, and asks for little."""
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import helm_python
 import pytest
 
-from tests.chart.rendering import Release, render
+from config.settings import load
+from tests.chart.rendering import EXAMPLES, Release, example, render
 
 OURS = {
     "CONSUMER_CONFIG",
@@ -67,6 +69,26 @@ def test_the_settings_file_holds_what_the_values_say(production: Release) -> Non
     }
 
 
+@pytest.mark.parametrize("values", [None, *EXAMPLES], ids=lambda path: path.stem if path else "default")
+def test_the_daemon_takes_what_the_chart_gives_it(
+    chart: helm_python.Chart, values: Path | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = render(chart, example(values) if values else None)
+    file = tmp_path / "consumer.toml"
+    file.write_text(release.settings_text, encoding="utf-8")
+    given = environment(release)
+    monkeypatch.setenv("CONSUMER_CONFIG", str(file))
+    monkeypatch.setenv("CONSUMER_SHUTDOWN__DRAIN_SECONDS", given["CONSUMER_SHUTDOWN__DRAIN_SECONDS"])
+    monkeypatch.setenv("CONSUMER_BROKER__URL", "amqps://user:password@host/vhost")
+    monkeypatch.setenv("CONSUMER_STORE__URL", "postgresql://user:password@host/database")
+    settings = load()
+    assert settings.http.host == "0.0.0.0"
+    assert settings.pool.processes >= 1
+    assert release.pod["terminationGracePeriodSeconds"] >= settings.shutdown.drain_seconds + 10
+    (port,) = release.container["ports"]
+    assert port["containerPort"] == settings.http.port
+
+
 @pytest.mark.parametrize(
     "awkward",
     [
@@ -107,9 +129,7 @@ def test_a_changed_setting_or_url_restarts_the_pods(chart: helm_python.Chart) ->
         trial | {"broker": {"url": "amqp://b"}},
         trial | {"config": {"queue": "other"}},
     ]
-    templates = [
-        render(chart, values).one("Deployment")["spec"]["template"]["metadata"] for values in changes
-    ]
+    templates = [render(chart, values).one("Deployment")["spec"]["template"]["metadata"] for values in changes]
     checksums = {repr(sorted(each["annotations"].items())) for each in templates}
     assert len(checksums) == len(changes)
 
@@ -118,9 +138,7 @@ def test_probes_ask_the_port_that_the_settings_open(chart: helm_python.Chart) ->
     release = render(chart, {"config": {"http": {"port": 9000}}})
     assert release.settings["http"]["port"] == 9000
     assert release.container["ports"] == [{"name": "http", "containerPort": 9000, "protocol": "TCP"}]
-    asked = {
-        name: release.container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")
-    }
+    asked = {name: release.container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")}
     assert asked == {
         "startup": {"path": "/livez", "port": "http"},
         "liveness": {"path": "/livez", "port": "http"},

@@ -36,24 +36,29 @@ def test_the_daemon_itself_is_process_one(final_stage: list[tuple[str, str]]) ->
     assert stage["STOPSIGNAL"] == "SIGTERM"
 
 
-def test_it_runs_as_the_number_that_the_chart_asks_for(
-    final_stage: list[tuple[str, str]], default: Release
-) -> None:
+def test_it_runs_as_the_number_that_the_chart_asks_for(final_stage: list[tuple[str, str]], default: Release) -> None:
     context = default.pod["securityContext"]
     assert dict(final_stage)["USER"] == f"{context['runAsUser']}:{context['runAsGroup']}"
 
 
-def test_its_port_is_the_one_that_the_chart_asks(
-    final_stage: list[tuple[str, str]], default: Release
-) -> None:
+def test_its_port_is_the_one_that_the_chart_asks(final_stage: list[tuple[str, str]], default: Release) -> None:
     (port,) = default.container["ports"]
     assert dict(final_stage)["EXPOSE"] == str(port["containerPort"])
 
 
-def test_dependencies_are_installed_by_hash_only() -> None:
-    text = DOCKERFILE.read_text(encoding="utf-8")
-    (line,) = [line for line in text.splitlines() if "requirements/run.txt" in line and "RUN" in line]
-    assert "--require-hashes" in line
+def test_whatever_comes_from_elsewhere_comes_by_its_hash() -> None:
+    text = DOCKERFILE.read_text(encoding="utf-8").replace("\\\n", " ")
+    installs = re.findall(r"\bpip (?:install|wheel) ([^&\n]+)", text)
+    assert installs
+    assert all("--require-hashes" in each or "--no-deps" in each for each in installs)
+
+
+def test_what_is_pinned_is_pinned_by_hash() -> None:
+    for name in ("build.txt", "run.txt"):
+        text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
+        pins = re.findall(r"^[a-z].*==", text, re.MULTILINE)
+        assert pins
+        assert text.count("--hash=sha256:") >= len(pins)
 
 
 def test_all_that_is_copied_from_here_is_let_through_and_nothing_else() -> None:

@@ -64,7 +64,7 @@ def test_a_wrong_value_is_refused_by_name(chart: helm_python.Chart, values: Valu
         ),
         (
             TRIAL | {"store": {"url": "mysql://u:pa55@h"}},
-            "store.url begins with neither postgresql:// nor sqlite://",
+            "store.url begins with neither postgresql:// nor sqlite:///",
         ),
         ({"existingSecret": ""}, "The broker and the store are unknown.*existingSecret"),
         (
@@ -79,7 +79,7 @@ def test_a_wrong_value_is_refused_by_name(chart: helm_python.Chart, values: Valu
             {"resources": {"requests": {"memory": "256Mi"}}},
             "requests.memory is 256Mi.*limits.memory is 512Mi.*equal",
         ),
-        ({"config": {"pool": {"processes": 7}}}, "less than 64Mi is left for each of 7 child processes"),
+        ({"config": {"pool": {"processes": 4}}}, "less than 128Mi is left for each of 4 child processes"),
     ],
     ids=str,
 )
@@ -92,7 +92,7 @@ def test_values_that_contradict_each_other_are_refused_in_one_sentence(
 
 
 def test_the_least_grace_and_the_most_children_are_taken(chart: helm_python.Chart) -> None:
-    values = {"drainSeconds": 60, "terminationGracePeriodSeconds": 70, "config": {"pool": {"processes": 6}}}
+    values = {"drainSeconds": 60, "terminationGracePeriodSeconds": 70, "config": {"pool": {"processes": 3}}}
     assert render(chart, values).pod["terminationGracePeriodSeconds"] == 70
 
 
