@@ -6,7 +6,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
+PIP_INSTALL := $(BIN)/pip install --quiet --quiet --disable-pip-version-check
 PYTEST := $(BIN)/pytest --quiet
 
 # A stage of the gate says one line when it passes, and all that it has when it doesn't.
@@ -26,9 +26,9 @@ help: ## show this list
 # --- set-up
 
 $(VENV)/.run: pyproject.toml requirements/build.txt requirements/run.txt
+	@requirements/system.sh venv
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo 'consumer needs Python 3.11 or newer: name one, as in make PYTHON=python3.13' >&2; exit 1; }
-	@requirements/system.sh venv
 	@echo '  setting up $(VENV)'
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
 	@$(PIP_INSTALL) --require-hashes --requirement requirements/build.txt --requirement requirements/run.txt

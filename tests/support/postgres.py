@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 from tests.support.leash import Leash
 from tests.support.waiting import free_port, until
 
-DEBIAN_PROGRAMS = "/usr/lib/postgresql/15/bin"
+DEBIAN_PROGRAMS = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")))  # 15 is what we test on
 INITDB_OPTIONS = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]
 UNSAFE_BUT_FAST = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"]
 
 
 def program(name: str) -> str:
-    found = shutil.which(name, path=f"{DEBIAN_PROGRAMS}{os.pathsep}{os.environ['PATH']}")
+    found = shutil.which(name, path=os.pathsep.join([*DEBIAN_PROGRAMS, os.environ["PATH"]]))
     if not found:
         raise RuntimeError("PostgreSQL isn't installed: run `make setup` as root, or install postgresql-15")
     return found

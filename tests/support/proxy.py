@@ -82,9 +82,7 @@ class Proxy:
         self._pumps.add(pump)
         pump.add_done_callback(self._pumps.discard)
 
-    async def _pump(
-        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, gate: asyncio.Event
-    ) -> None:
+    async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, gate: asyncio.Event) -> None:
         try:
             while data := await source.read(CHUNK):
                 await gate.wait()

@@ -28,10 +28,11 @@ PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """How to run RabbitMQ. `root` is what its programs take for the root of the file system."""
+    """How to run RabbitMQ, where its files go, and what its programs take for the root of the file system."""
 
     server: list[str]
     ctl: list[str]
+    files: Path = Path(tempfile.gettempdir())
     root: Path = Path("/")
 
 
@@ -39,7 +40,7 @@ def find_programs() -> Programs:
     if NEXT:
         script = str(NEXT_SCRIPT)
         root = subprocess.run([script, "install"], check=True, capture_output=True, text=True).stdout.strip()
-        return Programs([script, "server"], [script, "ctl"], Path(root))
+        return Programs([script, "server"], [script, "ctl"], files=Path(root, "tmp"), root=Path(root))
     path = f"{DEBIAN_PROGRAMS}{os.pathsep}{os.environ['PATH']}"
     server, ctl = shutil.which("rabbitmq-server", path=path), shutil.which("rabbitmqctl", path=path)
     if not server or not ctl:
@@ -52,8 +53,7 @@ class Rabbit:
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         self._programs = find_programs()
-        temporary = self._programs.root / tempfile.gettempdir().lstrip("/")
-        self._folder = Path(tempfile.mkdtemp(prefix="rabbit-", dir=temporary))
+        self._folder = Path(tempfile.mkdtemp(prefix="rabbit-", dir=self._programs.files))
         self._log = self._folder / "log"
         self.port = free_port()
         self._node = f"test-{self.port}@localhost"
