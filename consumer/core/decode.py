@@ -42,7 +42,7 @@ class DecodeRules:
     there is taken from the properties.
     """
 
-    max_bytes: int = 4 * 1024 * 1024
+    max_bytes: int = 16 * 1024 * 1024
     max_depth: int = 100
     missing_key: Literal["refuse", "digest"] = "refuse"
     default_kind: str | None = None
