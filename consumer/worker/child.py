@@ -11,9 +11,9 @@ from consumer.worker import process
 from consumer.worker.execute import Executor, Limits
 from consumer.worker.loading import Kind
 from consumer.worker.timer import RunTimer
-from consumer.worker.wire import HEADER, TICKET, Frame, Parser, Type, head
+from consumer.worker.wire import HEADER, SMALL, TICKET_LIMIT, Frame, Parser, Type, head, whole
 
-_CHUNK = 256 * 1024
+_CHUNK = 1024 * 1024
 _ANY_LENGTH = 2**32
 _RESERVE = 4 * 1024 * 1024
 """Bytes that are given up to be able to report that there is no memory."""
@@ -26,7 +26,7 @@ def live(stream: socket.socket, tickets: socket.socket, kinds: Mapping[str, Kind
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     timer = RunTimer()
-    timer.guard()
+    timer.install()
     process.limit_memory(limits.memory)
     with suppress(EOFError, ConnectionError):
         Child(stream, tickets, Executor(kinds, limits, timer)).serve()
@@ -39,7 +39,7 @@ class Child:
         self._tickets = tickets
         self._executor = executor
         self._parser = Parser(_ANY_LENGTH)
-        self._frames: deque[Frame] = deque()
+        self._bodies: deque[Frame] = deque()
         self._pid = os.getpid()
         self._last_words = bytearray(HEADER.size)
         self._reserve = [bytes(_RESERVE)]
@@ -47,61 +47,61 @@ class Child:
     def serve(self) -> None:
         """Run jobs until there are no more tickets to come.
 
-        A start is announced before its frame is read, so that a job too big to be read is known to be the one
+        A start is announced before a long body is read, so that a job too big to be read is known to be the one
         that ended us. It shares a packet with the result before it: the ticket was claimed in time for that.
         """
         self._stream.sendall(head(Type.READY, 0))
-        job_id = self._claim()
-        if job_id is not None:
-            self._stream.sendall(head(Type.STARTED, job_id))
-        while job_id is not None:
-            report = self._run(job_id)
-            job_id = self._claim(socket.MSG_DONTWAIT)
-            self._send(*report, head(Type.STARTED, job_id) if job_id is not None else b"")
-            if job_id is None:
-                job_id = self._claim()
-                if job_id is not None:
-                    self._stream.sendall(head(Type.STARTED, job_id))
+        report: tuple[bytes, ...] = ()
+        while True:
+            ticket = self._claim(socket.MSG_DONTWAIT) if report else self._claim()
+            if ticket is None:
+                self._send(*report)
+                report = ()
+                continue
+            if not ticket:
+                break
+            job = whole(ticket)
+            self._send(*report, head(Type.STARTED, job.job_id))
+            report = self._run(job)
+        self._send(*report)
 
-    def _claim(self, flags: int = 0) -> int | None:
-        """The id on the next ticket. Whoever receives a ticket, we or the parent, has it for itself."""
+    def _claim(self, flags: int = 0) -> bytes | None:
+        """The next ticket, b"" where none will come. Whoever receives it, we or the parent, has it for itself."""
         try:
-            ticket = self._tickets.recv(TICKET.size, flags)
+            return self._tickets.recv(TICKET_LIMIT, flags)
         except BlockingIOError:
             return None
-        return TICKET.unpack(ticket)[0] if ticket else None
 
-    def _run(self, job_id: int) -> tuple[bytes, bytes]:
-        HEADER.pack_into(self._last_words, 0, 0, 0, Type.OUT_OF_MEMORY, job_id)
+    def _run(self, job: Frame) -> tuple[bytes, bytes]:
+        HEADER.pack_into(self._last_words, 0, 0, 0, Type.OUT_OF_MEMORY, job.job_id)
         try:
-            report = self._executor.execute(self._frame(job_id))
+            if job.type == Type.LONG_JOB:
+                job = job._replace(body=self._body(job.job_id))
+            report = self._executor.execute(job)
         except MemoryError:
             self._end_out_of_memory()
         if os.getpid() != self._pid:  # the handler forked, and this is the copy of us
             os._exit(0)
         return report
 
-    def _frame(self, job_id: int) -> Frame:
-        """The frame of a job. Those before it lost their tickets to the parent and are not ours to run."""
+    def _body(self, job_id: int) -> bytes:
+        """Bodies before it belong to jobs whose tickets the parent took back."""
         while True:
-            while self._frames:
-                frame = self._frames.popleft()
+            while self._bodies:
+                frame = self._bodies.popleft()
                 if frame.job_id == job_id:
-                    return frame
-            data = self._stream.recv(_CHUNK)
+                    return frame.body
+            data = self._stream.recv(min(self._parser.missing, _CHUNK))
             if not data:
                 raise EOFError
-            self._frames.extend(self._parser.feed(data))
+            self._bodies.extend(self._parser.feed(data))
 
     def _send(self, *parts: bytes) -> None:
-        """In one system call as a rule, and without copying a large result."""
-        views = [memoryview(part) for part in parts if part]
-        while views:
-            sent = self._stream.sendmsg(views)
-            while views and sent >= len(views[0]):
-                sent -= len(views.pop(0))
-            if sent:
-                views[0] = views[0][sent:]
+        """Small ones in one system call, large ones without a copy."""
+        if sum(map(len, parts)) <= SMALL:
+            parts = (b"".join(parts),)
+        for part in parts:
+            self._stream.sendall(part)
 
     def _end_out_of_memory(self) -> None:
         """Say so in words that were put together before, and end: what needs memory now would fail again."""

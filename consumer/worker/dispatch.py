@@ -55,12 +55,8 @@ class Dispatch:
         for run in unstarted:
             self.over(run)
             run.settle(Interrupted("withdrawn"))
-        self.go()
 
     def go(self) -> None:
-        for member in self._members:
-            if member.retiring and not member.queue and not member.leaving:
-                member.dismiss()
         if self._solo is not None:
             return
         if self._alone:
@@ -68,7 +64,10 @@ class Dispatch:
         else:
             while self._ready and (place := self._idle() or self._behind_one()):
                 place.send(self._ready.popleft())
-        if not self._balancing and self._idle() and any(self._crowded()):
+
+    def idles(self) -> None:
+        """A child has nothing to do: look soon whether something waits at another."""
+        if not self._balancing and any(self._crowded()):
             self._balancing = True
             asyncio.get_running_loop().call_later(_BALANCE_AFTER, self._balance)
 
@@ -106,5 +105,5 @@ class Dispatch:
                 stolen = member.steal()
                 if stolen:
                     self.back(stolen)
+                    self.go()
                     break
-        self.go()

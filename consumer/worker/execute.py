@@ -14,7 +14,7 @@ from consumer.worker.failure import Refused
 from consumer.worker.handler import JobContext, JobTimeout
 from consumer.worker.loading import Kind
 from consumer.worker.timer import RunTimer
-from consumer.worker.wire import Frame, Type, head
+from consumer.worker.wire import USAGE, Frame, Type, head
 
 _BOM = b"\xef\xbb\xbf"
 _KIBIBYTE = 1024
@@ -53,15 +53,15 @@ class Executor:
             raise
         except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt are outcomes like others
             failed = failure.describe(error, self._timer.verdict)
-        usage = [
-            round(started_at * 1000),
-            round(time.time() * 1000),
+        usage = (
+            int(started_at * 1000),
+            int(time.time() * 1000),
             time.process_time() - cpu,
             resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBIBYTE,
-        ]
+        )
         if failed is not None:
             return head(Type.FAILED, frame.job_id, failure.encode(failed | {"usage": usage})), b""
-        return head(Type.SUCCEEDED, frame.job_id, json.dumps(usage).encode(), len(result)), result
+        return head(Type.SUCCEEDED, frame.job_id, USAGE.pack(*usage), len(result)), result
 
     def _run(self, order: dict[str, Any], body: bytes) -> bytes:
         kind = self._kinds.get(order["kind"])

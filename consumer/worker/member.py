@@ -4,6 +4,7 @@ import asyncio
 import json
 import signal
 import socket
+import struct
 from collections import deque
 from typing import Protocol, cast
 
@@ -16,7 +17,7 @@ from consumer.worker.outlet import Outlet
 from consumer.worker.overtime import Overtime
 from consumer.worker.process import kill_group
 from consumer.worker.run import Run
-from consumer.worker.wire import TICKET, Frame, Parser, Type, WireError, head
+from consumer.worker.wire import HEADER, USAGE, Frame, Parser, Type, WireError
 
 _LAST_WORDS_WAIT = 0.2
 """Seconds to wait for the end of a dead child's stream, which something that it started may hold open."""
@@ -67,23 +68,15 @@ class Member(asyncio.Protocol):
     # sending
 
     def send(self, run: Run) -> None:
-        """The frame first, so that the child finds it when it has the ticket."""
-        job = run.work.job
-        order = {
-            "kind": job.kind,
-            "key": job.key,
-            "attempt": run.work.attempt,
-            "timeout": run.work.timeout,
-            "deadline": job.deadline,
-            "payload": job.payload,
-        }
         self.queue.append(run)
-        self._sent += 1
-        self._outlet.write(head(Type.JOB, run.id, json.dumps(order).encode(), len(job.body)) + job.body)
+        ticket, body = runs.ticket(run)
+        if body:
+            self._outlet.write(body)
         try:
-            self._tickets.send(TICKET.pack(run.id))
+            self._tickets.send(ticket)
         except OSError:  # it is dead: the run stays in the queue and is found there, unstarted
             self.leaving = True
+        self._sent += 1
         if self._sent == self._recycle_jobs:
             self.retiring = True
             self._listener.child_retiring(self)
@@ -91,19 +84,22 @@ class Member(asyncio.Protocol):
     def steal(self) -> list[Run]:
         """Take back what has not started. Whoever receives a ticket has it: what we get here, the child can't.
 
-        The frames of stolen runs still lie in the child's stream, so until its present run is over it gets no more.
+        Long bodies of stolen runs stay in the child's stream, so until its present run is over it gets no more.
         """
         stolen = set()
         while True:
             try:
-                stolen.add(TICKET.unpack(self._unclaimed.recv(TICKET.size, socket.MSG_DONTWAIT))[0])
+                _, _, _, job_id = HEADER.unpack(self._unclaimed.recv(HEADER.size, socket.MSG_DONTWAIT))
             except BlockingIOError:
                 break
+            stolen.add(job_id)
         if not stolen:
             return []
         taken = [run for run in self.queue if run.id in stolen]
         self.queue = deque(run for run in self.queue if run.id not in stolen)
         self.stolen_from = bool(self.queue)
+        if self.retiring and not self.queue:
+            self.dismiss()
         return taken
 
     def dismiss(self) -> None:
@@ -124,13 +120,13 @@ class Member(asyncio.Protocol):
         try:
             for frame in self._parser.feed(data):
                 self._hear(frame)
-        except (WireError, ValueError, KeyError, TypeError):  # the job wrote into what isn't its own
+        except (WireError, ValueError, KeyError, TypeError, struct.error):  # the job wrote into what isn't its own
             self.kill("crash")
 
     def _hear(self, frame: Frame) -> None:
         match frame.type:
             case Type.SUCCEEDED:
-                self._over(frame.job_id, Succeeded(frame.body, Usage(*json.loads(frame.meta))))
+                self._over(frame.job_id, Succeeded(frame.body, Usage(*USAGE.unpack(frame.meta))))
             case Type.STARTED:
                 self._started(frame.job_id)
             case Type.FAILED:

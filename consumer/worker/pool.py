@@ -152,13 +152,21 @@ class Pool:
     def child_retiring(self, _member: Member) -> None:
         self._crew.replenish()
 
-    def run_over(self, _member: Member, run: Run, outcome: Outcome) -> None:
+    def run_over(self, member: Member, run: Run, outcome: Outcome) -> None:
         if not isinstance(outcome, Crashed):
             self._crew.respawn.worked()
         self._dispatch.over(run)
         run.settle(outcome)
         self._dispatch.go()
+        if not member.queue:
+            self._idles(member)
         self._changed.set()
+
+    def _idles(self, member: Member) -> None:
+        if member.retiring:
+            member.dismiss()
+        else:
+            self._dispatch.idles()
 
     def child_gone(self, member: Member, reason: str, unstarted: list[Run]) -> None:
         self._observer.child_exited(reason)

@@ -1,6 +1,7 @@
 """One job on its way through the pool."""
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from consumer.core.job import Fault
 from consumer.core.outcome import Crashed, Failed, Outcome, TimedOut, Usage
 from consumer.core.ports import Work
 from consumer.worker.timer import overrun
+from consumer.worker.wire import HEADER, TICKET_LIMIT, Type, head
 from schemas.codes import Code
 
 
@@ -36,6 +38,23 @@ class Run:
         if not self.outcome.done():
             self.outcome.set_result(outcome)
         self._over()
+
+
+def ticket(run: Run) -> tuple[bytes, bytes]:
+    """The packet that lets a child start this run, and the frame with its body where that is too long for it."""
+    job = run.work.job
+    order = {
+        "kind": job.kind,
+        "key": job.key,
+        "attempt": run.work.attempt,
+        "timeout": run.work.timeout,
+        "deadline": job.deadline,
+        "payload": job.payload,
+    }
+    meta = json.dumps(order).encode()
+    if HEADER.size + len(meta) + len(job.body) <= TICKET_LIMIT:
+        return head(Type.JOB, run.id, meta) + job.body, b""
+    return head(Type.LONG_JOB, run.id, meta), head(Type.BODY, run.id, b"", len(job.body)) + job.body
 
 
 def failure(said: dict[str, Any]) -> Failed | TimedOut:

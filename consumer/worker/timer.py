@@ -17,10 +17,12 @@ class RunTimer:
         self._timeout = 0.0
         self._in_run = False
 
-    def start(self, timeout: float) -> None:
-        """Handlers may have put their own in place of our signal handlers: each run begins with ours."""
+    def install(self) -> None:
+        """Once a child: where a handler puts its own in place of these, the parent's SIGKILL is still to come."""
         signal.signal(signal.SIGALRM, self._alarm)
         signal.signal(signal.SIGTERM, self._terminate)
+
+    def start(self, timeout: float) -> None:
         self._timeout = timeout
         self.expires = time.monotonic() + timeout
         self.fired = False
@@ -50,10 +52,6 @@ class RunTimer:
         if self._in_run and self.fired:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
-
-    def guard(self) -> None:
-        """Take SIGTERM before the first run, too."""
-        signal.signal(signal.SIGTERM, self._terminate)
 
 
 def overrun(timeout: float) -> str:

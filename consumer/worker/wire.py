@@ -1,7 +1,8 @@
-"""The language between the parent and a child: frames on a stream, and tickets beside it.
+"""The language between the parent and a child: tickets from the parent, and frames on a stream in both directions.
 
-A frame is a small binary header, a JSON text about the job and raw bytes (a body on the way in, a result on
-the way out). The parent never decodes the raw bytes. Standard library only: both sides use it.
+A frame is a small binary header, a meta text and raw bytes (a body on the way in, a result on the way out),
+which the parent never decodes. A ticket is one packet that holds the frame of a job, or the frame without its
+body where that is long; the body follows on the stream. Standard library only: both sides use it.
 """
 
 import struct
@@ -10,17 +11,25 @@ from typing import NamedTuple
 
 HEADER = struct.Struct("!IIBQ")
 """Length of the meta text, length of the body, type, job id."""
-TICKET = struct.Struct("!Q")
+USAGE = struct.Struct("!QQdQ")
+"""Started and finished in epoch ms, CPU seconds, peak memory in bytes: the meta of a success."""
+SMALL = 8 * 1024
+"""A buffer that costs nothing to allocate."""
 META_LIMIT = 256 * 1024
 
 
+TICKET_LIMIT = 32 * 1024
+
+
 class Type(IntEnum):
-    JOB = 1
-    READY = 2
-    STARTED = 3
-    SUCCEEDED = 4
-    FAILED = 5
-    OUT_OF_MEMORY = 6
+    JOB = 1  # on a ticket, complete
+    LONG_JOB = 2  # on a ticket, its body follows
+    BODY = 3
+    READY = 4
+    STARTED = 5
+    SUCCEEDED = 6
+    FAILED = 7
+    OUT_OF_MEMORY = 8
 
 
 class Frame(NamedTuple):
@@ -39,6 +48,13 @@ def head(kind: Type, job_id: int, meta: bytes = b"", body_length: int = 0) -> by
     return HEADER.pack(len(meta), body_length, kind, job_id) + meta
 
 
+def whole(packet: bytes) -> Frame:
+    """The frame that a ticket is."""
+    meta_length, _, kind, job_id = HEADER.unpack_from(packet)
+    body_start = HEADER.size + meta_length
+    return Frame(kind, job_id, packet[HEADER.size : body_start], packet[body_start:])
+
+
 class Parser:
     """Cuts a stream into frames as it comes in. Each byte is joined at most twice, however long the frame."""
 
@@ -47,6 +63,11 @@ class Parser:
         self._chunks: list[bytes] = []
         self._held = 0
         self._wanted = HEADER.size
+
+    @property
+    def missing(self) -> int:
+        """How much to ask for: the rest of a long frame, or as much as a small buffer takes."""
+        return max(self._wanted - self._held, SMALL)
 
     def feed(self, data: bytes) -> list[Frame]:
         self._chunks.append(data)
