@@ -41,5 +41,7 @@ if [[ ! -e $policy ]]; then
 fi
 echo "  installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq
-apt-get install -qq --yes --no-install-recommends "${missing[@]}" >/dev/null
+said=$(apt-get update -qq 2>&1 && apt-get install -qq --yes --no-install-recommends "${missing[@]}" 2>&1) || {
+  echo "$said" >&2
+  exit 1
+}
