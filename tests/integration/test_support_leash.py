@@ -76,6 +76,11 @@ def test_rabbitmq_and_postgresql_end_with_a_killed_test_process() -> None:
         until(lambda: not alive(family), "the servers are gone", within=10)
 
 
+def test_orphans_that_end_do_not_pile_up(tmp_path: Path) -> None:
+    with running(LEASHED.replace("setsid sleep 1000", "setsid sleep 0.1"), str(tmp_path)) as process:
+        until(lambda: len(list(descendants(process.pid))) == 2, "only leash and server are left", within=5)
+
+
 def test_a_server_is_asked_to_stop_before_it_is_killed(tmp_path: Path) -> None:
     ready, farewell = tmp_path / "ready", tmp_path / "farewell"
     program = f"trap 'touch {farewell}; exit 0' TERM; touch {ready}; while :; do sleep 0.05; done"

@@ -116,7 +116,7 @@ def _program(pid: int) -> str:
         return ""
 
 
-def main() -> int:
+def main() -> None:
     options = _options()
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl(PR_SET_CHILD_SUBREAPER, 1)
@@ -134,11 +134,10 @@ def main() -> int:
         extra_groups=[] if options.user else None,
         preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL),  # noqa: PLW1509 - we have no threads
     )
-    abandoned = _watch(server, options.signal, signals)
+    abandoned = _watch(server.pid, options.signal, signals)
     _kill_descendants()
     if abandoned:
         shutil.rmtree(options.folder, ignore_errors=True)
-    return server.returncode or 0
 
 
 def _options() -> argparse.Namespace:
@@ -154,10 +153,10 @@ def _noted(number: int, frame: FrameType | None) -> None:
     """Only here so that the signal wakes the select below."""
 
 
-def _watch(server: "subprocess.Popen[bytes]", gently: int, signals: int) -> bool:
+def _watch(server: int, gently: int, signals: int) -> bool:
     """Return once the server has ended (False) or nobody holds our stdin any more (True)."""
     stdin = sys.stdin.fileno()
-    while server.poll() is None:
+    while server not in _reap():
         ready, _, _ = select.select([stdin, signals], [], [])
         if stdin in ready:
             return True
@@ -165,9 +164,18 @@ def _watch(server: "subprocess.Popen[bytes]", gently: int, signals: int) -> bool
         if signal.SIGALRM in seen:
             return False
         if signal.SIGTERM in seen:
-            server.send_signal(gently)
+            os.kill(server, gently)
             signal.alarm(GRACE)
     return False
+
+
+def _reap() -> list[int]:
+    """Collect the children that have ended; RabbitMQ lets an epmd end in our care every minute."""
+    ended: list[int] = []
+    with suppress(ChildProcessError):
+        while pid := os.waitpid(-1, os.WNOHANG)[0]:
+            ended.append(pid)
+    return ended
 
 
 def _kill_descendants() -> None:
@@ -183,4 +191,4 @@ def _kill_descendants() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
