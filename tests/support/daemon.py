@@ -75,7 +75,8 @@ class Daemon:
 
         async def is_ready() -> bool:
             if not self.running:
-                raise AssertionError(f"the daemon ended with {self._process.returncode}:\n{self.output}")
+                code = await self.wait()
+                raise AssertionError(f"the daemon ended with {code}:\n{self.output}")
             return (await self.get("/readyz"))[0] == 200
 
         await eventually(is_ready, "the daemon is ready")
