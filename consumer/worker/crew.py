@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import structlog
@@ -10,7 +11,7 @@ from consumer.core.errors import JobModulesError
 from consumer.core.ports import Clock
 from consumer.worker.config import PoolConfig
 from consumer.worker.member import Listener, Member
-from consumer.worker.nursery import Nursery, ZygoteLost
+from consumer.worker.nursery import Birth, Nursery, ZygoteLost
 from consumer.worker.respawn import Respawn
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Crew:
         self._listener = listener
         self._clock = clock
         self._starting = 0
-        self._closing = False
+        self._closing = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -45,7 +46,7 @@ class Crew:
         self.replenish()
 
     def replenish(self) -> None:
-        if self._closing or self._nursery.lost.done():
+        if self._closing.is_set() or self._nursery.lost.done():
             return
         staying = sum(not (member.leaving or member.retiring) for member in self.members)
         for _ in range(self._config.processes - staying - self._starting):
@@ -61,24 +62,17 @@ class Crew:
         self.replenish()
 
     async def close(self) -> None:
-        """Leave no process behind."""
-        self._closing = True
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Leave no process behind. What is being started is not cancelled half-way: it fails by itself."""
+        self._closing.set()
         await self._nursery.close()
+        await asyncio.gather(*self._tasks)
 
     async def _start_child(self) -> None:
-        try:
-            await asyncio.sleep(self.respawn.delay)
-            birth = await self._nursery.fork()
-        except (ZygoteLost, OSError) as error:
-            _log.warning("child_not_started", reason=str(error))
-            self.respawn.failed_to_start()
-            self._begin(self._try_again())
+        birth = await self._birth()
+        self._starting -= 1
+        if birth is None:
+            self.replenish()
             return
-        finally:
-            self._starting -= 1
         member = Member(birth, self._nursery, self._listener, self._clock, self._config)
         self.members.append(member)
         await asyncio.get_running_loop().create_unix_connection(lambda: member, sock=birth.stream)
@@ -89,11 +83,25 @@ class Crew:
             _log.warning("child_not_ready", pid=member.pid, seconds=self._config.start_timeout)
             member.kill("crash")
 
-    async def _try_again(self) -> None:
-        self.replenish()
+    async def _birth(self) -> Birth | None:
+        await self._back_off()
+        try:
+            return await self._nursery.fork()
+        except (ZygoteLost, OSError) as error:
+            if not self._closing.is_set():
+                _log.warning("child_not_started", reason=str(error))
+            self.respawn.failed_to_start()
+            return None
+
+    async def _back_off(self) -> bool:
+        """Wait for the turn of the next start. False where there won't be one."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.respawn.delay):
+                await self._closing.wait()
+        return not self._closing.is_set()
 
     def _zygote_lost(self, _lost: asyncio.Future[None]) -> None:
-        if not self._closing:
+        if not self._closing.is_set():
             _log.error("zygote_died")
             self.respawn.died_in_vain()
             self._begin(self._reopen())
@@ -101,8 +109,7 @@ class Crew:
     async def _reopen(self) -> None:
         """Until the job modules can be imported again: somebody may be replacing them right now."""
         await self._nursery.close()
-        while True:
-            await asyncio.sleep(self.respawn.delay)
+        while await self._back_off():
             try:
                 await self.open()
             except (JobModulesError, OSError) as error:

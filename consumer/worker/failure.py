@@ -2,14 +2,17 @@
 
 import json
 import math
+import os
 import traceback
 from collections.abc import Iterator
+from itertools import dropwhile
 from typing import Any
 
 from consumer.worker.handler import Reject, Retry, type_name
 
 TEXT_LIMIT = 2_000
 TRACEBACK_LIMIT = 8_000
+_OURS = os.path.dirname(__file__)  # noqa: PTH120 - pathlib is not needed in children
 _TYPES_LIMIT = 32
 _NAME_LIMIT = 200
 _CHAIN_LIMIT = 5
@@ -89,7 +92,7 @@ def traceback_of(error: BaseException) -> str:
     """Like Python's own, except that the errors' texts are ours; the newest part is kept."""
     try:
         parts = [
-            "".join(traceback.format_list(traceback.extract_tb(link.__traceback__)[-_FRAMES_LIMIT:]))
+            "".join(traceback.format_list(_frames(link)))
             + f"{type_name(type(link)).removeprefix('builtins.')}: {text_of(link)}\n"
             for link in _chain(error)
         ]
@@ -98,6 +101,13 @@ def traceback_of(error: BaseException) -> str:
     except Exception as broken:  # noqa: BLE001 - reading source lines may fail in many ways
         return f"(no traceback: {type(broken).__name__})"
     return printable("\nwhich led to\n\n".join(reversed(parts)), -TRACEBACK_LIMIT)
+
+
+def _frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """Without our own at the beginning, which tell nobody anything."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = dropwhile(lambda frame: os.path.dirname(frame.filename) == _OURS, frames)  # noqa: PTH120
+    return list(theirs)[-_FRAMES_LIMIT:]
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -133,12 +133,16 @@ class Member(asyncio.Protocol):
                 self._over(frame.job_id, runs.failure(json.loads(frame.meta)))
             case Type.READY:
                 self.ready = True
-                self.started.set_result(None)
+                self._settle_start()
                 self._listener.child_ready(self)
             case Type.OUT_OF_MEMORY:
                 self.kill("out_of_memory")
             case unknown:
                 raise WireError(f"a frame of type {unknown}")
+
+    def _settle_start(self) -> None:
+        if not self.started.done():
+            self.started.set_result(None)
 
     def _started(self, job_id: int) -> None:
         run = self._sent_run(job_id)
@@ -204,8 +208,7 @@ class Member(asyncio.Protocol):
         running, unstarted = self.running, [run for run in self.queue if run is not self.running]
         self.queue.clear()
         self.running = None
-        if not self.started.done():
-            self.started.set_result(None)
+        self._settle_start()
         if running is not None:
             if running.overran:
                 self._reason = "timeout"

@@ -56,7 +56,11 @@ class Pool:
         """Return once every child is ready. Raises JobModulesError."""
         pool = cls(config, observer, clock)
         await pool._crew.open()
-        await pool._until(lambda: pool.full or not pool.healthy)
+        try:
+            await pool._until(lambda: pool.full or not pool.healthy)
+        except asyncio.CancelledError:
+            await pool.stop(grace=0)
+            raise
         return pool
 
     # what people and probes ask
@@ -148,6 +152,7 @@ class Pool:
     def child_ready(self, _member: Member) -> None:
         self._crew.respawn.started()
         self._staffed()
+        self._dispatch.idles()
 
     def child_retiring(self, _member: Member) -> None:
         self._crew.replenish()

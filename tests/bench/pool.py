@@ -38,10 +38,15 @@ async def measure(jobs: int) -> None:
     await asyncio.gather(*(feeder() for _ in range(6)))
     took = time.perf_counter() - started
     parent, children = (after - before for after, before in zip(cpu_seconds(pool), used, strict=True))
-    print(f"{jobs / took:,.0f} jobs/s; CPU per job: parent {parent / jobs * 1e6:.1f} µs, ", end="")
-    print(f"children {children / jobs * 1e6:.1f} µs, all {(parent + children) / jobs * 1e6:.1f} µs")
-    print(f"memory: parent {memory(os.getpid())}; zygote {memory(parent_of(pool.pids[0]))}; ", end="")
-    print("; ".join(f"child {memory(pid)}" for pid in pool.pids))
+    processes = {"parent": os.getpid(), "zygote": parent_of(pool.pids[0]), "a child": pool.pids[0]}
+    lines = [
+        f"{jobs / took:,.0f} jobs/s",
+        f"CPU per job: {(parent + children) / jobs * 1e6:.1f} µs",
+        f"  parent    {parent / jobs * 1e6:.1f} µs",
+        f"  children  {children / jobs * 1e6:.1f} µs",
+        *(f"{name}: {memory(pid)}" for name, pid in processes.items()),
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
     await pool.stop(grace=1)
 
 

@@ -1,0 +1,89 @@
+"""Jobs that take their child with them, or try to."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from consumer import job
+
+
+@job("sigkill", timeout=10)
+def sigkill(payload: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@job("sigkill_after_result", timeout=10)
+def sigkill_after_result(payload: int) -> str:
+    """Die at some moment while a result of that many bytes is on its way."""
+    signal.setitimer(signal.ITIMER_PROF, 0.0005)
+    signal.signal(signal.SIGPROF, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+    return "x" * payload
+
+
+@job("os_exit", timeout=10)
+def os_exit(payload: int) -> None:
+    os._exit(payload)
+
+
+@job("sys_exit", timeout=10)
+def sys_exit(payload: int) -> None:
+    sys.exit(payload)
+
+
+@job("segfault", timeout=10)
+def segfault(payload: Any) -> None:
+    ctypes.string_at(0)
+
+
+@job("keyboard_interrupt", timeout=10)
+def keyboard_interrupt(payload: Any) -> None:
+    raise KeyboardInterrupt
+
+
+@job("memory_error", timeout=10)
+def memory_error(payload: Any) -> None:
+    raise MemoryError
+
+
+@job("memory_hog", timeout=30)
+def memory_hog(payload: Any) -> None:
+    kept = []
+    while True:
+        kept.append(bytearray(1024 * 1024))
+
+
+@job("small_hog", timeout=30)
+def small_hog(payload: Any) -> None:
+    """Leaves no room for anything: the last allocations are tiny."""
+    kept: list[Any] = []
+    size = 64 * 1024 * 1024
+    while size > 16:
+        try:
+            kept.append(bytearray(size))
+        except MemoryError:
+            size //= 2
+    raise MemoryError
+
+
+@job("grandchild", timeout=10)
+def grandchild(payload: str) -> None:
+    """Start a program that would outlive us, and die."""
+    program = subprocess.Popen(["sleep", "1000"], close_fds=False)
+    Path(payload).write_text(str(program.pid))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@job("forks", timeout=10)
+def forks(payload: Any) -> str:
+    """The copy returns too, and would go on as a second child on the same sockets."""
+    os.fork()
+    return "done"
+
+
+@job("closes_everything", timeout=10)
+def closes_everything(payload: Any) -> None:
+    os.closerange(3, 256)

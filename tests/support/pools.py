@@ -1,0 +1,105 @@
+"""Pools for tests: real children, with the job modules of tests/support/jobs."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from consumer.core.job import Job
+from consumer.core.outcome import Outcome, Succeeded
+from consumer.core.ports import Work
+from consumer.worker.config import PoolConfig
+from consumer.worker.pool import Pool
+from tests.support.waiting import eventually
+
+JOBS = Path(__file__).parent / "jobs"
+CONFIG = PoolConfig(
+    modules=("ordinary", "deadly", "stubborn", "results"), path=(str(JOBS),), kill_grace=0.4, result_limit=8_000_000
+)
+
+
+class Exits:
+    """An observer that remembers."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def child_exited(self, reason: str) -> None:
+        self.reasons.append(reason)
+
+
+class Bench:
+    """A pool with short ways to use it."""
+
+    def __init__(self, pool: Pool, exits: Exits) -> None:
+        self.pool = pool
+        self.exits = exits.reasons
+
+    async def run(
+        self, kind: str, payload: Any = None, /, *, seconds: float = 20.0, alone: bool = False, **job: Any
+    ) -> Outcome:
+        slot = await self.pool.take()
+        assert slot is not None
+        body = job.pop("body", json.dumps(payload).encode())
+        attempt = job.pop("attempt", 1)
+        return await slot.run(Work(Job(kind, "key", body, **job), attempt, seconds, alone))
+
+    def begin(self, kind: str, payload: Any = None, /, **options: Any) -> asyncio.Task[Outcome]:
+        return asyncio.create_task(self.run(kind, payload, **options))
+
+    async def result(self, kind: str, payload: Any = None, /, **options: Any) -> Any:
+        outcome = await self.run(kind, payload, **options)
+        assert isinstance(outcome, Succeeded), outcome
+        return json.loads(outcome.result)
+
+    async def until(self, running: int) -> None:
+        """That many jobs have started and are not over."""
+
+        async def so() -> bool:
+            return self.pool.figures().running == running
+
+        await eventually(so, f"{running} running jobs")
+
+    async def until_full(self) -> None:
+        async def so() -> bool:
+            return self.pool.full
+
+        await eventually(so, "a full pool", within=10)
+
+
+@asynccontextmanager
+async def pool(**changes: Any) -> AsyncIterator[Bench]:
+    """A pool of two children, stopped at the end: whatever a test did, no child may be left."""
+    exits = Exits()
+    started = await Pool.start(replace(CONFIG, **changes), exits, lambda: round(time.time() * 1000))
+    pids = set(started.pids)
+    try:
+        yield Bench(started, exits)
+    finally:
+        pids |= set(started.pids)
+        await started.stop(grace=0)
+    assert [pid for pid in pids if alive(pid)] == []
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; a zombie that nobody reaped does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+async def gone(pids: list[int], within: float = 2.0) -> None:
+    async def so() -> bool:
+        return not any(map(alive, pids))
+
+    await eventually(so, f"the end of {pids}", within)
+
+
+def own_descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
