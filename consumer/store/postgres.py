@@ -6,7 +6,7 @@ batch; everything else locks its rows and asks the same pure functions as the ot
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 import asyncpg
@@ -97,14 +97,18 @@ class PostgresBackend:
                 yield connection
             except Exception as error:
                 if is_doubtful(error):
-                    # After a failover or a restart the idle sessions lead to the same place.
-                    await self._pool.expire_connections()
-                    connection.terminate()
+                    await self._drop_sessions(connection)
                 raise
             finally:
                 await self._pool.release(connection)
         except DRIVER_ERRORS as error:
             raise unavailable(self._place, error) from error
+
+    async def _drop_sessions(self, connection: Connection) -> None:
+        """All of them: after a failover or a restart the idle ones lead to the same place as this one."""
+        await self._pool.expire_connections()
+        with suppress(asyncpg.InterfaceError):  # closed already, and no longer ours
+            connection.terminate()
 
 
 async def _claim_fresh(connection: Connection, requests: Sequence[ClaimRequest]) -> dict[Name, Claim]:

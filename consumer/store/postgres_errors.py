@@ -9,7 +9,8 @@ SESSION_LOST = ("08", "57P", "25006")
 REFUSED = ("28", "3D", "42")
 """SQLSTATEs that waiting doesn't cure: credentials, the database's name, privileges, unknown settings."""
 
-DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
+DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+"""The internal one is what the driver makes of a session that the server ended while it lay idle."""
 
 
 def is_doubtful(error: Exception) -> bool:

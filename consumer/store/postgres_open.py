@@ -23,7 +23,7 @@ _PLACE = re.compile(rf"{_HOST}(,{_HOST})*(/[\w.\-]*)?")
 async def open_postgres(url: str, *, prepared_statements: bool) -> PostgresBackend:
     pool = asyncpg.create_pool(
         url,
-        min_size=1,
+        min_size=0,  # or the pool reconnects by itself, and we would not hear what fails
         max_size=SESSIONS,
         timeout=CONNECT_SECONDS,
         command_timeout=COMMAND_SECONDS,
