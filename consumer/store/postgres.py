@@ -5,8 +5,7 @@ this works behind pgbouncer in transaction mode. The common cases, a new job and
 batch; everything else locks its rows and asks the same pure functions as the other backends.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import asyncpg
@@ -16,22 +15,17 @@ from consumer.core.row import Change, Ref, Row, Status
 from consumer.store import statements as sql
 from consumer.store.change import apply
 from consumer.store.columns import COLUMNS, to_columns, to_row
-from consumer.store.postgres_errors import DRIVER_ERRORS, is_doubtful, unavailable
-
-ACQUIRE_SECONDS = 5.0
+from consumer.store.sessions import Sessions
 
 Name = tuple[str, str]
 """Kind and key."""
-Connection = Any
-"""asyncpg's pool hands out a proxy of its Connection, which has no type of its own."""
 Item = TypeVar("Item")
 T = TypeVar("T")
 
 
 class PostgresBackend:
-    def __init__(self, pool: asyncpg.Pool, place: str) -> None:
-        self._pool = pool
-        self._place = place
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
 
     async def claim(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
         answers: dict[Name, Claim] = {}
@@ -52,20 +46,20 @@ class PostgresBackend:
         return [answers[change.ref.kind, change.ref.key] for change in changes]
 
     async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]:
-        async def extend(connection: Connection, refs: Sequence[Ref]) -> frozenset[Ref]:
+        async def extend(connection: asyncpg.Connection, refs: Sequence[Ref]) -> frozenset[Ref]:
             ours = await connection.fetch(sql.RENEW, *_ref_columns(refs), lease)
             return frozenset(refs) - {Ref(*record) for record in ours}
 
         return await self._restartable(extend, refs)
 
     async def find(self, kind: str, key: str) -> Row | None:
-        async with self._session() as connection:
+        async with self._sessions.lend() as connection:
             record = await connection.fetchrow(sql.FIND, kind, key)
         return None if record is None else to_row(record)
 
     async def submit(self, row: Row) -> Row:
         values = dict(zip(COLUMNS, to_columns(row), strict=True))
-        async with self._session() as connection:
+        async with self._sessions.lend() as connection:
             record = None
             while record is None:
                 record = await connection.fetchrow(sql.SUBMIT, *(values[name] for name in sql.SUBMIT_PARAMETERS))
@@ -73,45 +67,24 @@ class PostgresBackend:
         return to_row(record)
 
     async def probe(self) -> None:
-        async with self._session() as connection:
+        async with self._sessions.lend() as connection:
             await connection.execute(sql.PROBE)
 
     async def close(self) -> None:
-        await self._pool.close()
+        await self._sessions.close()
 
     async def _restartable(
-        self, work: Callable[[Connection, Sequence[Item]], Awaitable[T]], batch: Sequence[Item]
+        self, work: Callable[[asyncpg.Connection, Sequence[Item]], Awaitable[T]], batch: Sequence[Item]
     ) -> T:
         """Do it, and once more where the server undid it to break a deadlock."""
-        async with self._session() as connection:
+        async with self._sessions.lend() as connection:
             try:
                 return await work(connection, batch)
             except (asyncpg.SerializationError, asyncpg.DeadlockDetectedError):
                 return await work(connection, batch)
 
-    @asynccontextmanager
-    async def _session(self) -> AsyncIterator[Connection]:
-        try:
-            connection = await self._pool.acquire(timeout=ACQUIRE_SECONDS)
-            try:
-                yield connection
-            except Exception as error:
-                if is_doubtful(error):
-                    await self._drop_sessions(connection)
-                raise
-            finally:
-                await self._pool.release(connection)
-        except DRIVER_ERRORS as error:
-            raise unavailable(self._place, error) from error
 
-    async def _drop_sessions(self, connection: Connection) -> None:
-        """All of them: after a failover or a restart the idle ones lead to the same place as this one."""
-        await self._pool.expire_connections()
-        with suppress(asyncpg.InterfaceError):  # closed already, and no longer ours
-            connection.terminate()
-
-
-async def _claim_fresh(connection: Connection, requests: Sequence[ClaimRequest]) -> dict[Name, Claim]:
+async def _claim_fresh(connection: asyncpg.Connection, requests: Sequence[ClaimRequest]) -> dict[Name, Claim]:
     columns = ([getattr(request, name) for request in requests] for name in sql.CLAIM_FRESH_PARAMETERS)
     inserted = {tuple(record) for record in await connection.fetch(sql.CLAIM_FRESH, *columns)}
     return {
@@ -121,7 +94,7 @@ async def _claim_fresh(connection: Connection, requests: Sequence[ClaimRequest])
     }
 
 
-async def _claim_known(connection: Connection, requests: Sequence[ClaimRequest]) -> dict[Name, Claim]:
+async def _claim_known(connection: asyncpg.Connection, requests: Sequence[ClaimRequest]) -> dict[Name, Claim]:
     by_name = {(request.kind, request.key): request for request in requests}
     answers: dict[Name, Claim] = {}
     changed: list[Row] = []
@@ -134,7 +107,7 @@ async def _claim_known(connection: Connection, requests: Sequence[ClaimRequest])
     return answers
 
 
-async def _complete(connection: Connection, changes: Sequence[Change]) -> dict[Name, bool]:
+async def _complete(connection: asyncpg.Connection, changes: Sequence[Change]) -> dict[Name, bool]:
     records = await connection.fetch(
         sql.COMPLETE,
         *_ref_columns([change.ref for change in changes]),
@@ -147,7 +120,7 @@ async def _complete(connection: Connection, changes: Sequence[Change]) -> dict[N
     return {(record["kind"], record["key"]): True for record in records}
 
 
-async def _apply(connection: Connection, changes: Sequence[Change]) -> dict[Name, bool]:
+async def _apply(connection: asyncpg.Connection, changes: Sequence[Change]) -> dict[Name, bool]:
     by_name = {(change.ref.kind, change.ref.key): change for change in changes}
     answers = dict.fromkeys(by_name, False)
     changed: list[Row] = []
@@ -160,13 +133,13 @@ async def _apply(connection: Connection, changes: Sequence[Change]) -> dict[Name
     return answers
 
 
-async def _lock(connection: Connection, names: Mapping[Name, object]) -> dict[Name, Mapping[str, Any]]:
+async def _lock(connection: asyncpg.Connection, names: Mapping[Name, object]) -> dict[Name, Mapping[str, Any]]:
     kinds, keys = zip(*names, strict=True)
     records = await connection.fetch(sql.LOCK, kinds, keys)
     return {(record["kind"], record["key"]): record for record in records}
 
 
-async def _save(connection: Connection, rows: Sequence[Row]) -> None:
+async def _save(connection: asyncpg.Connection, rows: Sequence[Row]) -> None:
     if rows:
         columns = dict(zip(COLUMNS, zip(*map(to_columns, rows), strict=True), strict=True))
         await connection.execute(sql.SAVE, *(columns[name] for name in sql.STATE))

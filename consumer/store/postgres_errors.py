@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from consumer.core.errors import SettingsError, StoreUnavailable
+from consumer.core.errors import StoreUnavailable
 
 SESSION_LOST = ("08", "57P", "25006")
 """SQLSTATEs: connection trouble, the server going away, and a node that is read-only since a failover."""
@@ -13,14 +13,14 @@ DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.Internal
 """The internal one is what the driver makes of a session that the server ended while it lay idle."""
 
 
-def is_doubtful(error: Exception) -> bool:
+def is_doubtful(error: BaseException) -> bool:
     """Whether the session can't be trusted any more."""
     if isinstance(error, asyncpg.PostgresError):
         return (error.sqlstate or "08").startswith(SESSION_LOST)
     return isinstance(error, DRIVER_ERRORS)
 
 
-def is_refusal(error: Exception) -> bool:
+def is_refusal(error: BaseException | None) -> bool:
     return isinstance(error, asyncpg.PostgresError) and (error.sqlstate or "").startswith(REFUSED)
 
 
@@ -28,17 +28,14 @@ def unavailable(where: str, error: Exception) -> StoreUnavailable:
     return StoreUnavailable(f"the store at {where} can't be used: {_describe(error)}")
 
 
-def refused(where: str, error: Exception) -> SettingsError:
-    return SettingsError(
-        f"the store at {where} refuses us: {_describe(error)}; check the user, the password, the database's "
-        "name and the user's privileges"
-    )
-
-
 def _describe(error: Exception) -> str:
     """Only the first line of what the server says: its details may quote rows."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    if isinstance(error, asyncpg.InternalClientError):
+        return "the session was ended"
+    if isinstance(error, asyncpg.InvalidSQLStatementNameError):
+        return "its sessions don't keep prepared statements, as behind pgbouncer: set prepared_statements = false"
     first_line = str(error.args[0] if error.args else "").partition("\n")[0]
     if isinstance(error, OSError):
         return error.strerror or first_line or type(error).__name__

@@ -1,16 +1,17 @@
 """Connecting to PostgreSQL, and its tables brought up to date by one of many starters at a time."""
 
 import re
+from functools import partial
 
 import asyncpg
 from asyncpg.exceptions import ClientConfigurationError
 
-from consumer.core.errors import SettingsError
+from consumer.core.errors import SettingsError, StoreUnavailable
 from consumer.store.migration import scripts
-from consumer.store.postgres import Connection, PostgresBackend
-from consumer.store.postgres_errors import DRIVER_ERRORS, is_refusal, refused, unavailable
+from consumer.store.postgres import PostgresBackend
+from consumer.store.postgres_errors import is_refusal
+from consumer.store.sessions import Sessions
 
-SESSIONS = 4
 CONNECT_SECONDS = 5.0
 COMMAND_SECONDS = 10.0
 STATEMENTS_KEPT = 100
@@ -21,51 +22,48 @@ _PLACE = re.compile(rf"{_HOST}(,{_HOST})*(/[\w.\-]*)?")
 
 
 async def open_postgres(url: str, *, prepared_statements: bool) -> PostgresBackend:
-    pool = asyncpg.create_pool(
+    connect = partial(
+        asyncpg.connect,
         url,
-        min_size=0,  # or the pool reconnects by itself, and we would not hear what fails
-        max_size=SESSIONS,
         timeout=CONNECT_SECONDS,
         command_timeout=COMMAND_SECONDS,
-        reset=_nothing_to_reset,
         statement_cache_size=STATEMENTS_KEPT if prepared_statements else 0,
     )
+    place = _place(url)
+    sessions = Sessions(connect, place)
     try:
-        await _connect(pool, _place(url))
-    except BaseException:
-        pool.terminate()
+        async with sessions.lend() as session, session.transaction():
+            await _migrate(session)
+    except ValueError as error:
+        raise _unreadable() from error
+    except StoreUnavailable as error:
+        await sessions.close()
+        cause = error.__cause__
+        if isinstance(cause, ClientConfigurationError):
+            raise _unreadable() from cause
+        if is_refusal(cause):
+            raise SettingsError(f"{error}; check the user, the user's privileges and the database") from cause
         raise
-    return PostgresBackend(pool, _place(url))
+    return PostgresBackend(sessions)
 
 
-async def _connect(pool: asyncpg.Pool, place: str) -> None:
-    try:
-        await pool
-        async with pool.acquire() as connection, connection.transaction():
-            await _migrate(connection)
-    except (ClientConfigurationError, ValueError) as error:
-        raise SettingsError(
-            "the store's URL can't be read: wanted postgresql://user:password@host:port/database, "
-            "with special characters in the password percent-encoded"
-        ) from error
-    except DRIVER_ERRORS as error:
-        raise (refused if is_refusal(error) else unavailable)(place, error) from error
+def _unreadable() -> SettingsError:
+    return SettingsError(
+        "the store's URL can't be read: wanted postgresql://user:password@host:port/database, "
+        "with special characters in the password percent-encoded"
+    )
 
 
-async def _migrate(connection: Connection) -> None:
+async def _migrate(session: asyncpg.Connection) -> None:
     """Users who may not create tables can start where nothing is left to create."""
-    await connection.execute("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK)
-    if await connection.fetchval("SELECT to_regclass('consumer_migrations')") is None:
-        await connection.execute("CREATE TABLE consumer_migrations (name text PRIMARY KEY)")
-    done = {record["name"] for record in await connection.fetch("SELECT name FROM consumer_migrations")}
+    await session.execute("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK)
+    if await session.fetchval("SELECT to_regclass('consumer_migrations')") is None:
+        await session.execute("CREATE TABLE consumer_migrations (name text PRIMARY KEY)")
+    done = {record["name"] for record in await session.fetch("SELECT name FROM consumer_migrations")}
     for name, script in scripts("postgres"):
         if name not in done:
-            await connection.execute(script)
-            await connection.execute("INSERT INTO consumer_migrations (name) VALUES ($1)", name)
-
-
-async def _nothing_to_reset(_: Connection) -> None:
-    """Sessions keep no state of ours, so the pool needn't spend a round trip on resetting them."""
+            await session.execute(script)
+            await session.execute("INSERT INTO consumer_migrations (name) VALUES ($1)", name)
 
 
 def _place(url: str) -> str:

@@ -12,7 +12,7 @@ from consumer.core.claim import Claim, ClaimRequest, Run
 from consumer.core.errors import SettingsError, StoreUnavailable
 from consumer.core.ports import Store
 from consumer.core.row import Change, Ref
-from consumer.store import postgres_open
+from consumer.store import postgres_open, sessions
 from consumer.store.open import open_store
 from tests.contract.stores import KIND, claim_of, failure, release, retry, run_of, success
 from tests.support.postgres import Postgres
@@ -110,7 +110,7 @@ async def test_a_session_that_is_killed_is_unavailable_once_and_then_replaced(po
 
 async def test_idle_sessions_that_were_killed_cost_at_most_one_error_together(postgres_url: str) -> None:
     async with opened(postgres_url) as store, connected(postgres_url) as other:
-        await asyncio.gather(*(store.probe() for _ in range(postgres_open.SESSIONS)))
+        await asyncio.gather(*(store.probe() for _ in range(sessions.LIMIT)))
         await lose_other_sessions(other)
         with suppress(StoreUnavailable):
             await store.probe()
