@@ -47,30 +47,12 @@ class Child:
     def serve(self) -> None:
         """Run jobs until there are no more tickets to come.
 
-        A start is announced before a long body is read, so that a job too big to be read is known to be the one
-        that ended us. It shares a packet with the result before it: the ticket was claimed in time for that.
+        A ticket is claimed only when its job can begin. Whoever receives it, we or the parent, has it for itself,
+        so the parent knows what runs here without being told.
         """
         self._stream.sendall(head(Type.READY, 0))
-        report: tuple[bytes, ...] = ()
-        while True:
-            ticket = self._claim(socket.MSG_DONTWAIT) if report else self._claim()
-            if ticket is None:
-                self._send(*report)
-                report = ()
-                continue
-            if not ticket:
-                break
-            job = whole(ticket)
-            self._send(*report, head(Type.STARTED, job.job_id))
-            report = self._run(job)
-        self._send(*report)
-
-    def _claim(self, flags: int = 0) -> bytes | None:
-        """The next ticket, b"" where none will come. Whoever receives it, we or the parent, has it for itself."""
-        try:
-            return self._tickets.recv(TICKET_LIMIT, flags)
-        except BlockingIOError:
-            return None
+        while ticket := self._tickets.recv(TICKET_LIMIT):
+            self._send(*self._run(whole(ticket)))
 
     def _run(self, job: Frame) -> tuple[bytes, bytes]:
         HEADER.pack_into(self._last_words, 0, 0, 0, Type.OUT_OF_MEMORY, job.job_id)
@@ -96,12 +78,13 @@ class Child:
                 raise EOFError
             self._bodies.extend(self._parser.feed(data))
 
-    def _send(self, *parts: bytes) -> None:
-        """Small ones in one system call, large ones without a copy."""
-        if sum(map(len, parts)) <= SMALL:
-            parts = (b"".join(parts),)
-        for part in parts:
-            self._stream.sendall(part)
+    def _send(self, start: bytes, body: bytes) -> None:
+        """In one system call where it is small, without a copy where it is large."""
+        if len(body) <= SMALL:
+            self._stream.sendall(start + body)
+        else:
+            self._stream.sendall(start)
+            self._stream.sendall(body)
 
     def _end_out_of_memory(self) -> None:
         """Say so in words that were put together before, and end: what needs memory now would fail again."""

@@ -78,7 +78,7 @@ class Crew:
         await asyncio.get_running_loop().create_unix_connection(lambda: member, sock=birth.stream)
         try:
             async with asyncio.timeout(self._config.start_timeout):
-                await member.started
+                await member.up
         except TimeoutError:
             _log.warning("child_not_ready", pid=member.pid, seconds=self._config.start_timeout)
             member.kill("crash")

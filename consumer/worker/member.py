@@ -6,6 +6,7 @@ import signal
 import socket
 import struct
 from collections import deque
+from contextlib import suppress
 from typing import Protocol, cast
 
 from consumer.core.outcome import Failed, Interrupted, Outcome, Succeeded, TimedOut, Usage
@@ -31,7 +32,11 @@ class Listener(Protocol):
 
 
 class Member(asyncio.Protocol):
-    """`queue` holds the runs that were sent and are not over, in order; only `running` has started."""
+    """`queue` holds the runs that were sent and are not over, in order.
+
+    The first of them runs, for a child claims a ticket only when it can begin; unless its ticket can still be
+    taken back, which is how to be sure.
+    """
 
     def __init__(
         self,
@@ -43,10 +48,9 @@ class Member(asyncio.Protocol):
     ) -> None:
         self.pid = birth.pid
         self.queue: deque[Run] = deque()
-        self.running: Run | None = None
         self.ready = False
+        self.up: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.leaving = False
-        self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.stolen_from = False
         self.retiring = False
         self._sent = 0
@@ -65,6 +69,10 @@ class Member(asyncio.Protocol):
         self._death: Death | None = None
         birth.death.add_done_callback(self._died)
 
+    @property
+    def running(self) -> Run | None:
+        return self.queue[0] if self.queue else None
+
     # sending
 
     def send(self, run: Run) -> None:
@@ -80,6 +88,7 @@ class Member(asyncio.Protocol):
         if self._sent == self._recycle_jobs:
             self.retiring = True
             self._listener.child_retiring(self)
+        self._watch_first()
 
     def steal(self) -> list[Run]:
         """Take back what has not started. Whoever receives a ticket has it: what we get here, the child can't.
@@ -87,19 +96,19 @@ class Member(asyncio.Protocol):
         Long bodies of stolen runs stay in the child's stream, so until its present run is over it gets no more.
         """
         stolen = set()
-        while True:
-            try:
-                _, _, _, job_id = HEADER.unpack(self._unclaimed.recv(HEADER.size, socket.MSG_DONTWAIT))
-            except BlockingIOError:
-                break
-            stolen.add(job_id)
+        with suppress(BlockingIOError):
+            while packet := self._unclaimed.recv(HEADER.size, socket.MSG_DONTWAIT):
+                stolen.add(HEADER.unpack(packet)[3])
         if not stolen:
             return []
         taken = [run for run in self.queue if run.id in stolen]
+        for run in taken:
+            run.undo()
         self.queue = deque(run for run in self.queue if run.id not in stolen)
         self.stolen_from = bool(self.queue)
         if self.retiring and not self.queue:
             self.dismiss()
+        self._watch_first()
         return taken
 
     def dismiss(self) -> None:
@@ -127,44 +136,37 @@ class Member(asyncio.Protocol):
         match frame.type:
             case Type.SUCCEEDED:
                 self._over(frame.job_id, Succeeded(frame.body, Usage(*USAGE.unpack(frame.meta))))
-            case Type.STARTED:
-                self._started(frame.job_id)
             case Type.FAILED:
                 self._over(frame.job_id, runs.failure(json.loads(frame.meta)))
             case Type.READY:
                 self.ready = True
-                self._settle_start()
+                self._is_up()
                 self._listener.child_ready(self)
             case Type.OUT_OF_MEMORY:
                 self.kill("out_of_memory")
             case unknown:
                 raise WireError(f"a frame of type {unknown}")
 
-    def _settle_start(self) -> None:
-        if not self.started.done():
-            self.started.set_result(None)
+    def _is_up(self) -> None:
+        if not self.up.done():
+            self.up.set_result(None)
 
-    def _started(self, job_id: int) -> None:
-        run = self._sent_run(job_id)
-        run.started, run.started_at = self._loop.time(), self._clock()
-        self.running = run
-        self._overtime.watch()
+    def _watch_first(self) -> None:
+        """The clock of its execution timeout starts now."""
+        if self.queue and not self.queue[0].started:
+            self.queue[0].begin(self._loop.time(), self._clock())
+            self._overtime.watch(self.queue[0])
 
     def _over(self, job_id: int, outcome: Succeeded | Failed | TimedOut) -> None:
-        run = self._sent_run(job_id)
-        self.queue.remove(run)
-        self.running = None
+        if not self.queue or self.queue[0].id != job_id:
+            raise WireError(f"job {job_id} does not run there")
+        run = self.queue.popleft()
         self.stolen_from = False
         self._cpu_seconds += outcome.usage.cpu_seconds
         if run.overran and not isinstance(outcome, TimedOut):
             outcome = runs.timed_out(run, outcome.usage)
+        self._watch_first()
         self._listener.run_over(self, run, outcome)
-
-    def _sent_run(self, job_id: int) -> Run:
-        for run in self.queue:
-            if run.id == job_id:
-                return run
-        raise WireError(f"job {job_id} was not sent there")
 
     def _overrun(self, run: Run, number: int) -> None:
         """The handler did not mind the exception. SIGTERM may leave the child alive: it is ours until SIGKILL."""
@@ -202,13 +204,14 @@ class Member(asyncio.Protocol):
             self._transport.abort()
 
     def _gone(self, death: Death) -> None:
+        unstarted = self.steal()
+        running = self.queue.popleft() if self.queue else None
+        unstarted = [*self.queue, *unstarted]
+        self.queue.clear()
         self._overtime.stop()
         self._tickets.close()
         self._unclaimed.close()
-        running, unstarted = self.running, [run for run in self.queue if run is not self.running]
-        self.queue.clear()
-        self.running = None
-        self._settle_start()
+        self._is_up()
         if running is not None:
             if running.overran:
                 self._reason = "timeout"

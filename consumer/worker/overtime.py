@@ -27,11 +27,9 @@ class Overtime:
         self._timer: asyncio.TimerHandle | None = None
         self._rings_at = 0.0
 
-    def watch(self) -> None:
+    def watch(self, run: Run) -> None:
         """Look after the run that has just started."""
-        run = self._runner.running
-        if run is not None:
-            self._ring(run.started + run.work.timeout + self._grace / 2)
+        self._ring(run.started + run.work.timeout + self._grace / 2)
 
     def stop(self) -> None:
         if self._timer is not None:
@@ -52,7 +50,7 @@ class Overtime:
             return
         over = self._loop.time() - run.started - run.work.timeout
         if over < self._grace / 2:
-            self.watch()
+            self.watch(run)
         elif over < self._grace:
             self._act(run, signal.SIGTERM)
             self._ring(run.started + run.work.timeout + self._grace)

@@ -16,7 +16,7 @@ from schemas.codes import Code
 
 
 class Run:
-    """`started` is on the loop's clock, `started_at` in epoch ms; both 0 until the child says that it started."""
+    """`started` is on the loop's clock, `started_at` in epoch ms; both 0 until it is the first at its child."""
 
     __slots__ = ("_over", "id", "outcome", "overran", "settled", "started", "started_at", "work")
 
@@ -29,6 +29,14 @@ class Run:
         self.overran = False
         self.settled = False
         self._over = over
+
+    def begin(self, moment: float, at: int) -> None:
+        if not self.started:
+            self.started, self.started_at = moment, at
+
+    def undo(self) -> None:
+        """It never began: its ticket was taken back."""
+        self.started, self.started_at, self.overran = 0.0, 0, False
 
     def settle(self, outcome: Outcome) -> None:
         """The first outcome counts; one that comes later, from a child that was given up, changes nothing."""

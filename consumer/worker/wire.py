@@ -26,10 +26,9 @@ class Type(IntEnum):
     LONG_JOB = 2  # on a ticket, its body follows
     BODY = 3
     READY = 4
-    STARTED = 5
-    SUCCEEDED = 6
-    FAILED = 7
-    OUT_OF_MEMORY = 8
+    SUCCEEDED = 5
+    FAILED = 6
+    OUT_OF_MEMORY = 7
 
 
 class Frame(NamedTuple):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,7 +14,9 @@ from consumer.core.job import Job
 from consumer.core.outcome import Outcome, Succeeded
 from consumer.core.ports import Work
 from consumer.worker.config import PoolConfig
+from consumer.worker.member import Member
 from consumer.worker.pool import Pool
+from consumer.worker.wire import HEADER
 from tests.support.waiting import eventually
 
 JOBS = Path(__file__).parent / "jobs"
@@ -60,7 +63,8 @@ class Bench:
         """That many jobs have started and are not over."""
 
         async def so() -> bool:
-            return self.pool.figures().running == running
+            claimed = [has_claimed(member) for member in self.pool._members if member.queue]
+            return len(claimed) == running and all(claimed)
 
         await eventually(so, f"{running} running jobs")
 
@@ -83,6 +87,15 @@ async def pool(**changes: Any) -> AsyncIterator[Bench]:
         pids |= set(started.pids)
         await started.stop(grace=0)
     assert [pid for pid in pids if alive(pid)] == []
+
+
+def has_claimed(member: Member) -> bool:
+    """Whether the ticket of a child's first run is out of the parent's reach."""
+    try:
+        packet = member._unclaimed.recv(HEADER.size, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+    except BlockingIOError:
+        return True
+    return bool(HEADER.unpack(packet)[3] != member.queue[0].id)
 
 
 def alive(pid: int) -> bool:
