@@ -55,7 +55,7 @@ demo: $(VENV)/.run ## watch 200 mixed jobs go through a real RabbitMQ
 
 .PHONY: bench
 bench: setup ## measure the overhead per job and the memory
-	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.bench.end_to_end
 
 # --- check
 

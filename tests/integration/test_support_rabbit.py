@@ -72,11 +72,10 @@ async def test_a_node_that_ended_starts_again_with_its_messages(node: Rabbit, en
 async def test_a_paused_node_keeps_its_connections_and_answers_later(node: Rabbit) -> None:
     async with Producer(node.vhost()) as producer:
         await declare(producer)
-        node.pause()
-        publishing = asyncio.create_task(producer.submit("kind", {}, "key"))
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(publishing), 0.2)
-        node.resume()
+        with node.paused():
+            publishing = asyncio.create_task(producer.submit("kind", {}, "key"))
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(publishing), 0.2)
         await publishing
 
 

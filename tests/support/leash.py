@@ -17,10 +17,12 @@ import signal
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 GRACE = 10
@@ -59,28 +61,36 @@ class Leash:
     def running(self) -> bool:
         return self._process.poll() is None
 
-    def signal(self, program: str, number: signal.Signals) -> None:
-        """Send a signal to every descendant that runs `program`."""
-        for pid in descendants(self._process.pid):
-            if _program(pid) == program:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, number)
-
     def stop(self) -> None:
         """End the server gently."""
         if self.running:
             self._process.send_signal(signal.SIGTERM)
         self._end()
 
-    def wait(self) -> None:
-        """Wait for a server that is ending, and for all that it leaves behind to be ended."""
+    def kill(self, program: str) -> None:
+        """End the server by SIGKILL to all that run `program`, as a power failure would."""
+        _send(signal.SIGKILL, self._running(program))
         self._end()
+
+    @contextmanager
+    def paused(self, program: str) -> Iterator[None]:
+        """Freeze all that run `program`: their connections stay open and silent."""
+        pids = self._running(program)
+        _send(signal.SIGSTOP, pids)
+        until(lambda: all(map(_is_stopped, pids)), f"{program} has stopped")
+        try:
+            yield
+        finally:
+            _send(signal.SIGCONT, pids)
 
     def drop(self) -> None:
         """Kill everything and remove the folder: what happens as well when this process dies."""
         if self._process.stdin:
             self._process.stdin.close()
         self._process.wait()
+
+    def _running(self, program: str) -> list[int]:
+        return [pid for pid in descendants(self._process.pid) if _program(pid) == program]
 
     def _end(self) -> None:
         self._process.wait()
@@ -114,6 +124,18 @@ def _program(pid: int) -> str:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
         return ""
+
+
+def _send(number: signal.Signals, pids: Iterable[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def _is_stopped(pid: int) -> bool:
+    """Tell whether no thread runs any more: where the CPUs are busy, some run on after SIGSTOP."""
+    threads = Path(f"/proc/{pid}/task").glob("*/stat")
+    return all(stat.read_text().rpartition(")")[2].split()[0] in "TZ" for stat in threads)
 
 
 def main() -> None:
@@ -181,9 +203,7 @@ def _reap() -> list[int]:
 def _kill_descendants() -> None:
     """End every process that is ours, until none is left: orphans of the killed come to us as children."""
     while True:
-        for pid in descendants(os.getpid()):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        _send(signal.SIGKILL, descendants(os.getpid()))
         try:
             os.wait()
         except ChildProcessError:

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
 from typing import Self
@@ -67,15 +68,11 @@ class Postgres:
 
     def kill(self) -> None:
         """End the server as a power failure would."""
-        self._leash.signal("postgres", signal.SIGKILL)
-        self._leash.wait()
+        self._leash.kill("postgres")
 
-    def pause(self) -> None:
-        """Freeze the server with all its sessions: connections stay open and silent."""
-        self._leash.signal("postgres", signal.SIGSTOP)
-
-    def resume(self) -> None:
-        self._leash.signal("postgres", signal.SIGCONT)
+    def paused(self) -> AbstractContextManager[None]:
+        """Freeze the server for a while: its connections stay open and silent."""
+        return self._leash.paused("postgres")
 
     def drop(self) -> None:
         """Kill the server and remove its data."""

@@ -5,11 +5,11 @@ CONSUMER_TEST_BROKER=next runs RabbitMQ 4.3 through rabbitmq-next instead of the
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -78,20 +78,15 @@ class Rabbit:
         until(self._answers, f"RabbitMQ answers on port {self.port}")
 
     def stop(self) -> None:
-        self.resume()
         self._leash.stop()
 
     def kill(self) -> None:
         """End the node as a power failure would."""
-        self._leash.signal("beam.smp", signal.SIGKILL)
-        self._leash.wait()
+        self._leash.kill("beam.smp")
 
-    def pause(self) -> None:
-        """Freeze the node: its connections stay open and silent."""
-        self._leash.signal("beam.smp", signal.SIGSTOP)
-
-    def resume(self) -> None:
-        self._leash.signal("beam.smp", signal.SIGCONT)
+    def paused(self) -> AbstractContextManager[None]:
+        """Freeze the node for a while: its connections stay open and silent."""
+        return self._leash.paused("beam.smp")
 
     def drop(self) -> None:
         """Kill the node and remove its data."""
