@@ -35,6 +35,7 @@ from consumer.runner import (
     Signals,
     consume_until_told_to_stop,
     in_background,
+    pool_shown,
     tick,
 )
 from consumer.store.grouped import Observe, unobserved
@@ -42,7 +43,8 @@ from consumer.store.open import open_store
 from consumer.supervisor import RECONNECT, Supervisor
 from consumer.turns import KeyedTurns
 from consumer.watch import Watch
-from consumer.worker.pool import Pool, PoolConfig
+from consumer.worker.config import PoolConfig
+from consumer.worker.pool import Pool
 
 LOOK_AHEAD = 2
 """Deliveries in hand beyond the places in the pool, so that a place never waits for the broker."""
@@ -72,7 +74,7 @@ def pool_of(settings: Settings) -> PoolConfig:
     return PoolConfig(
         processes=settings.pool.processes or available_cpus(),
         modules=settings.jobs.modules,
-        path=settings.jobs.path,
+        path=(settings.jobs.path,) if settings.jobs.path else (),
         memory_limit=settings.pool.memory_limit,
         result_limit=settings.jobs.max_result_bytes,
         max_depth=settings.message.max_depth,
@@ -83,7 +85,12 @@ def pool_of(settings: Settings) -> PoolConfig:
 
 
 async def store_of(settings: Settings, observe: Observe = unobserved) -> Store:
-    return await open_store(settings.store.url.get_secret_value(), observe=observe, clock=clock)
+    return await open_store(
+        settings.store.url.get_secret_value(),
+        prepared_statements=settings.store.prepared_statements,
+        observe=observe,
+        clock=clock,
+    )
 
 
 def rules_of(settings: Settings, owner: str) -> Rules:
@@ -147,11 +154,12 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
     topology, life = topology_of(settings), Life(metrics, health)
     pool = await Pool.start(pool_of(settings), metrics, clock)
-    metrics.expect(pool.kinds)
+    kinds = frozenset(pool.schemas)
+    metrics.expect(kinds)
     publisher = AmqpPublisher(settings.broker.publish_timeout_seconds, metrics.publish_observed)
     leases = LeaseKeeper(store, settings.store.lease_seconds * 1000)
-    journal = SettlementJournal(metrics, frozenset(pool.kinds), clock)
-    prefetch = settings.broker.prefetch or pool.places + LOOK_AHEAD
+    journal = SettlementJournal(metrics, kinds, clock)
+    prefetch = settings.broker.prefetch or pool.figures().slots + LOOK_AHEAD
 
     async def open_one() -> Session:
         return await open_session(broker_of(settings), topology, Mode(settings.topology.mode), publisher)
@@ -172,7 +180,7 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
         intake=supervisor,
     )
     in_hand = InHand(Processor(rooms, rules_of(settings, owner), clock, random.random), journal.received)
-    metrics.show_pool(pool, prefetch)
+    metrics.show_pool(pool.figures, prefetch)
     watch = Watch(topology, metrics, lambda: supervisor.session if life.is_consuming else None)
-    async with in_background(leases.keep(), watch.keep()):
+    async with in_background(leases.keep(), watch.keep(), pool_shown(pool, health)):
         await consume_until_told_to_stop(supervisor, pool, in_hand, life, signals, settings.shutdown.drain_seconds)

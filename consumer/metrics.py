@@ -5,7 +5,7 @@ the start, else the first dead letter would never show as an increase.
 """
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from itertools import product
 from typing import Any, Protocol
@@ -41,10 +41,8 @@ RETRIED = (Code.ATTEMPTS_EXHAUSTED, Code.EXECUTION_TIMEOUT, Code.WORKER_CRASHED,
 
 
 class PoolFigures(Protocol):
-    """`running_since`: start of the oldest running job, epoch ms."""
+    """The pool at one moment. `oldest_start`: start of the longest running job, epoch ms."""
 
-    @property
-    def places(self) -> int: ...
     @property
     def children(self) -> int: ...
     @property
@@ -52,9 +50,11 @@ class PoolFigures(Protocol):
     @property
     def running(self) -> int: ...
     @property
+    def slots(self) -> int: ...
+    @property
     def waiting(self) -> int: ...
     @property
-    def running_since(self) -> int | None: ...
+    def oldest_start(self) -> int | None: ...
 
 
 class Metrics:
@@ -232,16 +232,16 @@ class Metrics:
             self._error_types.add(name)
         return name
 
-    def show_pool(self, pool: PoolFigures, prefetch: int) -> None:
+    def show_pool(self, figures: Callable[[], PoolFigures], prefetch: int) -> None:
         """Read the pool's figures when somebody scrapes, not before."""
         queue = self.queue
         self.prefetch.labels(queue).set(prefetch)
-        self.slots.labels(queue).set(pool.places)
-        self.running.labels(queue).set_function(lambda: pool.running)
-        self.waiting.labels(queue).set_function(lambda: pool.waiting)
-        self.oldest_running.labels(queue).set_function(lambda: (pool.running_since or 0) / 1000)
-        self.children.labels("cpu").set_function(lambda: pool.children)
-        self.busy_ratio.labels("cpu").set_function(lambda: pool.busy / max(pool.children, 1))
+        self.slots.labels(queue).set_function(lambda: figures().slots)
+        self.running.labels(queue).set_function(lambda: figures().running)
+        self.waiting.labels(queue).set_function(lambda: figures().waiting)
+        self.oldest_running.labels(queue).set_function(lambda: (figures().oldest_start or 0) / 1000)
+        self.children.labels("cpu").set_function(lambda: figures().children)
+        self.busy_ratio.labels("cpu").set_function(lambda: figures().busy / max(figures().children, 1))
 
     def child_exited(self, reason: str) -> None:
         self.exits.labels("cpu", reason).inc()

@@ -26,6 +26,8 @@ class Processor(Protocol):
 
 
 class Pool(Protocol):
+    @property
+    def healthy(self) -> bool: ...
     def pause(self) -> None: ...
     async def stop(self, grace: float) -> None:
         """Give running jobs `grace` seconds, then interrupt them; no child is left."""
@@ -116,6 +118,13 @@ async def tick(health: Health, metrics: Metrics) -> None:
         planned = loop.time() + TICK
         await asyncio.sleep(TICK)
         metrics.loop_lag.observe(max(loop.time() - planned, 0.0))
+
+
+async def pool_shown(pool: Pool, health: Health) -> None:
+    """Not ready while children are missing and can't be replaced."""
+    while True:
+        health.pool = "" if pool.healthy else "children can't be started"
+        await asyncio.sleep(TICK)
 
 
 class Signals:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import aio_pika
 from aio_pika.abc import AbstractConnection
-from aiormq.abc import AbstractChannel
 from aio_pika.exceptions import AMQPError, AuthenticationError, ProbableAuthenticationError
+from aiormq.abc import AbstractChannel
 from yarl import URL
 
 from consumer.core.errors import BrokerRefused, BrokerUnavailable

@@ -17,10 +17,15 @@ STALLED_AFTER = 30.0
 
 @dataclass(slots=True)
 class Health:
-    """Written by the event loop, read by the probe thread. `unready` says why not; empty: ready."""
+    """Written by the event loop, read by the probe thread. Both whys are empty where all is well."""
 
     last_tick: float = 0.0
     unready: str = "starting"
+    pool: str = ""
+
+    @property
+    def why_unready(self) -> str:
+        return self.unready or self.pool
 
 
 class ProbeServer:
@@ -54,7 +59,7 @@ def _handler(health: Health, registry: CollectorRegistry) -> type[BaseHTTPReques
                     alive = late < STALLED_AFTER
                     self._say(alive, "" if alive else f"the event loop has not run for {late:.0f} s")
                 case "/readyz":
-                    self._say(not health.unready, health.unready)
+                    self._say(not health.why_unready, health.why_unready)
                 case "/metrics":
                     encode, content_type = choose_encoder(self.headers.get("Accept", ""))
                     self._send(200, content_type, encode(registry))

@@ -1,0 +1,85 @@
+"""Copies: what they keep, what they leave out, and that they fit into a frame."""
+
+import json
+
+from consumer.core.delay import Ladder
+from consumer.core.disposition import Retry
+from consumer.core.job import Fault, Job, Message
+from consumer.core.parcels import HEADER_BUDGET, Copier
+from consumer.core.topology import build
+from schemas import headers
+from schemas.codes import Code
+
+COPIER = Copier(build("jobs", "default", Ladder("jobs"), 100), "pod-1")
+FAULT = Fault(Code.ATTEMPTS_EXHAUSTED, "app.Odd", "no luck", "Traceback …")
+MESSAGE = Message(
+    b"\xff not json",
+    {"x-death": [{"count": 3}], "x-first-death-queue": "q", "tenant": "t1", "x-mine": 1},
+    content_type="application/json",
+    type="k",
+    message_id="id-1",
+    priority=3,
+    user_id="producer",
+    expiration="1000",
+)
+JOB = Job("k", "id-1", MESSAGE.body)
+NOW = 1_700_000_000_000
+
+
+def test_a_retry_copy_keeps_body_and_properties_and_says_which_attempt_it_is_for() -> None:
+    copy = COPIER.retry(MESSAGE, JOB, 1, Retry(2, NOW + 5000, "x", FAULT), NOW).message
+    assert (copy.body, copy.type, copy.message_id, copy.priority) == (b"\xff not json", "k", "id-1", 3)
+    assert copy.headers[headers.ATTEMPT] == 2
+    assert copy.headers[headers.DUE] == NOW + 5000
+    assert copy.headers["tenant"] == "t1"
+
+
+def test_a_copy_carries_nothing_that_a_broker_wrote_and_nothing_that_would_stop_it() -> None:
+    copy = COPIER.retry(MESSAGE, JOB, 1, Retry(2, NOW + 5000, "x", FAULT), NOW).message
+    assert not [name for name in copy.headers if name.startswith(("x-death", "x-first-death"))]
+    assert copy.headers["x-mine"] == 1
+    assert copy.expiration is None
+    assert copy.user_id is None
+
+
+def test_a_dead_letter_tells_what_happened_and_where_it_came_from() -> None:
+    parcel = COPIER.dead(MESSAGE, FAULT, 3, NOW)
+    assert (parcel.exchange, parcel.routing_key) == ("jobs.dlx", "default")
+    told = parcel.message.headers
+    assert told[headers.CODE] == "attempts_exhausted"
+    assert told[headers.ERROR_TYPE] == "app.Odd"
+    assert told[headers.ORIGIN] == "jobs.default"
+    assert headers.DUE not in told
+
+
+def test_the_history_grows_by_one_line_a_failure_and_is_bounded() -> None:
+    message = MESSAGE
+    for attempt in range(1, 40):
+        message = COPIER.retry(message, JOB, attempt, Retry(attempt + 1, NOW, "x", FAULT), NOW + attempt).message
+    history = json.loads(message.headers[headers.HISTORY])
+    assert [line["attempt"] for line in history] == list(range(20, 40))
+    assert message.headers[headers.FIRST_FAILED] == NOW + 1
+
+
+def test_a_history_header_that_somebody_else_wrote_does_no_harm() -> None:
+    for nonsense in ("{", "5", 7, None, b"\xff", "[" * 100_000):
+        message = Message(b"1", {headers.HISTORY: nonsense})
+        copy = COPIER.dead(message, FAULT, 1, NOW).message
+        assert len(json.loads(copy.headers[headers.HISTORY])) == 1
+
+
+def test_headers_that_would_not_fit_into_a_frame_are_given_up_largest_first_and_named() -> None:
+    big = Message(b"1", {"small": "s", "huge": "h" * HEADER_BUDGET})
+    copy = COPIER.dead(big, Fault(Code.REJECTED, "E", "m", "t" * 8000), 1, NOW).message
+    assert copy.headers["small"] == "s"
+    assert "huge" not in copy.headers
+    assert "huge" in copy.headers[headers.DROPPED]
+    assert copy.headers[headers.CODE] == "rejected"
+
+
+def test_a_deferred_copy_charges_nobody_and_remembers_when_it_was_first_put_off() -> None:
+    first = COPIER.defer(MESSAGE, NOW + 1000, NOW).message
+    again = COPIER.defer(first, NOW + 9000, NOW + 1000).message
+    assert headers.ATTEMPT not in again.headers
+    assert again.headers[headers.FIRST_DEFERRED] == NOW
+    assert again.headers[headers.DUE] == NOW + 9000
