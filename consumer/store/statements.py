@@ -108,7 +108,7 @@ INSERT INTO consumer_jobs AS j
 SELECT kind, key, 'succeeded', token, result, started_at, coalesce(finished_at, {NOW}), cpu_seconds, peak_memory
 FROM held
 ON CONFLICT (kind, key) DO UPDATE SET
-    status = excluded.status, result = excluded.result, lease_until = NULL, due_at = NULL,
+    status = excluded.status, result = excluded.result, lease_until = NULL,
     error_code = NULL, error_type = NULL, error_message = NULL, error_traceback = NULL,
     started_at = coalesce(excluded.started_at, j.started_at), finished_at = excluded.finished_at,
     cpu_seconds = excluded.cpu_seconds, peak_memory = excluded.peak_memory

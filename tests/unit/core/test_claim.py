@@ -173,6 +173,7 @@ def test_a_second_delivery_joins_the_run_in_this_process() -> None:
 
 def test_a_delivery_waits_as_long_as_another_owner_has_the_lease() -> None:
     assert decide(RUNNING, replace(REQUEST, attempt=2), NOW) == (Wait(500), None)
+    assert asked(replace(RUNNING, lease_until=NOW + 1), attempt=2) == Wait(1)
 
 
 def test_a_job_whose_owner_died_is_taken_over_at_the_same_attempt_and_charged_a_crash() -> None:
