@@ -8,7 +8,7 @@ import asyncpg
 from consumer.core.claim import ClaimRequest, Run
 from consumer.core.job import Fault
 from consumer.core.ports import Store
-from consumer.core.row import Change, Ref, Status
+from consumer.core.row import Change, Ref, Row, Status
 from consumer.store.open import open_store
 from schemas.codes import Code
 
@@ -86,3 +86,9 @@ def failure(ref: Ref, fault: Fault = FAULT) -> Change:
 
 def release(ref: Ref) -> Change:
     return Change(ref, Status.PENDING)
+
+
+async def row_of(store: Store, key: str = "order-7") -> Row:
+    row = await store.find(KIND, key)
+    assert isinstance(row, Row)
+    return row
