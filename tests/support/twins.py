@@ -1,0 +1,215 @@
+"""In-memory twins of the rooms around the pipeline, whose failures a test decides."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+
+from consumer.core.admission import AdmissionRules
+from consumer.core.claim import Claim, ClaimRequest
+from consumer.core.decode import DecodeRules
+from consumer.core.delay import Ladder
+from consumer.core.disposition import Settlement
+from consumer.core.errors import PublishFailed, StoreUnavailable, Unavailable
+from consumer.core.job import Message
+from consumer.core.outcome import Outcome, Succeeded, Usage
+from consumer.core.parcels import Copier
+from consumer.core.policy import Jitter, KindPolicy, RetryPolicy
+from consumer.core.ports import Delivery, Parcel, Work
+from consumer.core.row import Change, Ref, Row
+from consumer.core.topology import build
+from consumer.core.verdict import Verdict
+from consumer.processor import Processor, Rooms, Rules
+from consumer.store.grouped import GroupedStore
+from consumer.store.memory import MemoryBackend
+from consumer.turns import KeyedTurns
+
+START = 1_700_000_000_000
+Runner = Callable[[Work], Outcome]
+
+
+@dataclass
+class Time:
+    """A clock that moves when the test says so."""
+
+    now: int = START
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@dataclass
+class TestDelivery:
+    """A delivery whose channel may be gone."""
+
+    __test__ = False
+    message: Message
+    redelivered: bool = False
+    received_at: int = START
+    channel_gone: bool = False
+    settled: list[Settlement] = field(default_factory=list)
+
+    async def settle(self, settlement: Settlement) -> bool:
+        self.settled.append(settlement)
+        return not self.channel_gone
+
+
+@dataclass
+class TestStore:
+    """The memory store, away for the next calls of the operations named in `away`."""
+
+    __test__ = False
+    inner: GroupedStore
+    away: list[str] = field(default_factory=list)
+
+    async def claim(self, request: ClaimRequest) -> Claim:
+        self._check("claim")
+        return await self.inner.claim(request)
+
+    async def write(self, change: Change) -> bool:
+        self._check("write")
+        return await self.inner.write(change)
+
+    async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]:
+        return await self.inner.renew(refs, lease)
+
+    async def find(self, kind: str, key: str) -> Row | None:
+        return await self.inner.find(kind, key)
+
+    async def submit(self, row: Row) -> Row:
+        return await self.inner.submit(row)
+
+    async def probe(self) -> None:
+        self._check("probe")
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+    def _check(self, operation: str) -> None:
+        if operation in self.away:
+            self.away.remove(operation)
+            raise StoreUnavailable(f"{operation}: the store is away")
+
+
+@dataclass
+class TestSlots:
+    """Places without end; `run` says what becomes of each work. `stopped`: intake is paused."""
+
+    __test__ = False
+    run: Runner
+    stopped: bool = False
+    executed: list[Work] = field(default_factory=list)
+    taken: int = 0
+
+    async def take(self) -> "TestSlot | None":
+        if self.stopped:
+            return None
+        self.taken += 1
+        return TestSlot(self)
+
+
+@dataclass
+class TestSlot:
+    __test__ = False
+    slots: TestSlots
+    freed: bool = False
+
+    async def run(self, work: Work) -> Outcome:
+        self.slots.executed.append(work)
+        return self.slots.run(work)
+
+    def free(self) -> None:
+        if not self.freed:
+            self.freed = True
+            self.slots.taken -= 1
+
+
+@dataclass
+class TestPublisher:
+    """Confirms everything, but fails the next publishes with the results in `failing`."""
+
+    __test__ = False
+    failing: list[str] = field(default_factory=list)
+    confirmed: list[Parcel] = field(default_factory=list)
+
+    async def publish(self, parcel: Parcel) -> None:
+        if self.failing:
+            raise PublishFailed("the broker is away", self.failing.pop(0))
+        self.confirmed.append(parcel)
+
+
+@dataclass
+class Policies:
+    known: dict[str, KindPolicy]
+
+    def policy(self, kind: str) -> KindPolicy | None:
+        return self.known.get(kind)
+
+
+class Held:
+    """Which claims are held now."""
+
+    def __init__(self) -> None:
+        self.refs: set[Hashable] = set()
+
+    def hold(self, ref: Ref) -> None:
+        self.refs.add(ref)
+
+    def drop(self, ref: Ref) -> None:
+        self.refs.discard(ref)
+
+
+class Notes:
+    """What the journal and the intake breaker were told."""
+
+    def __init__(self) -> None:
+        self.verdicts: list[tuple[Verdict, Settlement, bool]] = []
+        self.trips: list[Unavailable] = []
+
+    def settled(self, _: Delivery, verdict: Verdict, settlement: Settlement, on_time: bool) -> None:
+        self.verdicts.append((verdict, settlement, on_time))
+
+    def trip(self, error: Unavailable) -> None:
+        self.trips.append(error)
+
+
+def succeed(_: Work) -> Outcome:
+    return Succeeded(b'{"ok": true}', Usage(START, START + 5, 0.001, 1))
+
+
+class World:
+    """A processor in the middle of its twins."""
+
+    def __init__(self, run: Runner = succeed, owner: str = "us", store: GroupedStore | None = None) -> None:
+        self.time = Time()
+        self.store = TestStore(store or GroupedStore(MemoryBackend(self.time)))
+        self.slots = TestSlots(run)
+        self.publisher = TestPublisher()
+        self.held = Held()
+        self.notes = Notes()
+        policy = KindPolicy("k", 30.0, RetryPolicy(max_attempts=3, base=1.0, jitter=Jitter.NONE))
+        rooms = Rooms(
+            store=self.store,
+            slots=self.slots,
+            catalogue=Policies({"k": policy}),
+            publisher=self.publisher,
+            copier=Copier(build("jobs", "default", Ladder("jobs"), 100), owner),
+            turns=KeyedTurns(),
+            leases=self.held,
+            journal=self.notes,
+            intake=self.notes,
+        )
+        rules = Rules(owner, DecodeRules(), AdmissionRules(100, 60_000), lease=60_000, crash_limit=3)
+        self.processor = Processor(rooms, rules, self.time, lambda: 0.5)
+
+    async def deliver(self, message: Message, *, channel_gone: bool = False) -> TestDelivery:
+        delivery = TestDelivery(message, received_at=self.time(), channel_gone=channel_gone)
+        await self.processor.process(delivery)
+        return delivery
+
+    async def row(self, key: str = "a") -> Row:
+        row = await self.store.find("k", key)
+        assert row is not None
+        return row
+
+
+def message(key: str | None = "a", body: bytes = b'{"n": 1}', kind: str | None = "k") -> Message:
+    return Message(body, content_type="application/json", type=kind, message_id=key)
