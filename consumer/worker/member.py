@@ -189,7 +189,7 @@ class Member(asyncio.Protocol):
     def _died(self, death: asyncio.Future[Death]) -> None:
         self.leaving = True
         self._death = death.result()
-        if self._death.status is None:  # the zygote can't kill what the child has started
+        if self._death.status is None and self._reason != "drain":  # there is no zygote to kill its group
             kill_group(self.pid)
         if self._stream_over:
             self._gone(self._death)

@@ -14,7 +14,7 @@ class Runner(Protocol):
 
 
 class Overtime:
-    """SIGTERM half a grace after the timeout, SIGKILL a whole one after it.
+    """SIGTERM half a grace after the timeout, SIGKILL a whole one after it, and again until the child is gone.
 
     One timer a child, set anew only where it would ring too late: nearly all runs are over long before.
     """
@@ -56,3 +56,4 @@ class Overtime:
             self._ring(run.started + run.work.timeout + self._grace)
         else:
             self._act(run, signal.SIGKILL)
+            self._ring(self._loop.time() + self._grace)

@@ -32,6 +32,7 @@ _KIBIBYTE = 1024
 
 
 def main(control: socket.socket) -> None:
+    control.set_inheritable(False)
     packet = control.recv(PACKET_LIMIT)
     if not packet:
         return
@@ -111,6 +112,8 @@ class Zygote:
             return False
         match json.loads(packet):
             case {"fork": number}:
+                for descriptor in descriptors:
+                    os.set_inheritable(descriptor, False)
                 self._fork(number, *(socket.socket(fileno=descriptor) for descriptor in descriptors))
             case {"kill": pid, "signal": number}:
                 if pid in self._children:

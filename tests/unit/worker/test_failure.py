@@ -1,0 +1,92 @@
+from secrets import token_hex
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from consumer import Reject, Retry
+from consumer.worker.failure import TEXT_LIMIT, TRACEBACK_LIMIT, Refused, describe
+
+
+class Account(BaseModel):
+    pin: int
+    owner: str
+
+
+SECRET = token_hex(8)
+"""Nowhere in the source lines that a traceback quotes."""
+
+
+def raised(error: BaseException) -> BaseException:
+    with pytest.raises(type(error)) as caught:
+        raise error
+    return caught.value
+
+
+def test_an_error_is_told_by_type_text_and_bases() -> None:
+    told = describe(raised(KeyError("x")), None)
+    assert (told["code"], told["type"], told["message"]) == ("attempts_exhausted", "KeyError", "'x'")
+    assert told["types"][:2] == ["builtins.KeyError", "builtins.LookupError"]
+    assert told["traceback"].endswith("raise error\nKeyError: 'x'\n")
+
+
+@pytest.mark.parametrize(("after", "told"), [(3, 3.0), (None, None), (float("nan"), None), (-1, None), ("soon", None)])
+def test_the_advised_wait_is_told_where_it_is_one(after: float | None, told: float | None) -> None:
+    said = describe(Retry("busy", after), None)
+    assert (said["retryable"], said["after"]) == (True, told)
+
+
+def test_a_rejection_is_final() -> None:
+    said = describe(Reject("no"), None)
+    assert (said["code"], said["retryable"]) == ("rejected", False)
+
+
+def test_a_refusal_has_no_traceback_for_it_is_no_fault_of_the_code() -> None:
+    said = describe(raised(Refused("result_too_large", "big")), None)
+    assert (said["code"], said["message"], said["traceback"]) == ("result_too_large", "big", "")
+
+
+def test_whatever_a_run_raised_after_its_time_it_was_a_timeout() -> None:
+    said = describe(raised(OSError("half-way")), "too long")
+    assert (said["code"], said["message"], said["type"]) == ("execution_timeout", "too long", "OSError")
+
+
+def test_pydantics_errors_tell_place_and_rule_and_never_the_value() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Account.model_validate({"pin": SECRET})
+    said = describe(caught.value, None)
+    assert said["message"] == "pin: int_parsing; owner: missing"
+    assert SECRET not in str(said)
+
+
+def test_values_stay_out_of_the_causes_too() -> None:
+    try:
+        try:
+            Account.model_validate({"pin": SECRET})
+        except ValidationError as error:
+            raise RuntimeError("odd account") from error
+    except RuntimeError as error:
+        said = describe(error, None)
+    assert "pin: int_parsing" in said["traceback"]
+    assert "RuntimeError: odd account" in said["traceback"]
+    assert SECRET not in str(said).replace('secret-pin"})', "")
+
+
+def test_texts_are_bounded_and_printable() -> None:
+    said = describe(raised(ValueError("\ud800\0" + "x" * 100_000)), None)
+    assert said["message"].startswith("\\ud800\\0x")
+    assert len(said["message"]) <= TEXT_LIMIT + 10
+    assert len(said["traceback"]) <= TRACEBACK_LIMIT + 10
+
+
+def test_an_error_whose_text_cant_be_had_is_told_all_the_same() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise SystemExit(1)
+
+    assert describe(Mute(), None)["message"] == "(its text can't be had: SystemExit)"
+
+
+def test_a_long_chain_of_errors_ends() -> None:
+    error = ValueError("first")
+    error.__cause__ = error
+    assert len(describe(error, None)["traceback"]) < TRACEBACK_LIMIT
