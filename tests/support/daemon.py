@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
@@ -10,6 +9,7 @@ from typing import Any, Self
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.support.command import environment
 from tests.support.leash import ROOT, descendants
 from tests.support.waiting import eventually, free_port
 
@@ -25,13 +25,15 @@ class Daemon:
         self._arguments = arguments or ("run",)
         self._settings = {"HTTP__PORT": str(self.port)} | dict(settings)
         self._output: list[str] = []
+        self.logs: list[Line] = []
+        """The log lines so far."""
         self._changed = asyncio.Condition()
 
     async def __aenter__(self) -> Self:
         self._process = await asyncio.create_subprocess_exec(
             *(*DIE_WITH_US, sys.executable, "-m", "consumer", *self._arguments),
             cwd=ROOT,
-            env=self._environment(),
+            env=environment(self._settings),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
@@ -64,11 +66,6 @@ class Daemon:
     @property
     def output(self) -> str:
         return "".join(self._output)
-
-    @property
-    def logs(self) -> list[Line]:
-        """The log lines so far."""
-        return [json.loads(line) for line in self._output if line.startswith("{")]
 
     async def ready(self) -> None:
         """Wait until the daemon says that it consumes."""
@@ -125,14 +122,11 @@ class Daemon:
     async def _read(self) -> None:
         while line := await self._stdout.readline():
             self._output.append(line.decode(errors="replace"))
+            if line.startswith(b"{"):
+                self.logs.append(json.loads(line))
             await self._tell()
         await self._tell()
 
     async def _tell(self) -> None:
         async with self._changed:
             self._changed.notify_all()
-
-    def _environment(self) -> dict[str, str]:
-        ours = {name: value for name, value in os.environ.items() if not name.startswith("CONSUMER_")}
-        settings = {f"CONSUMER_{name}": value for name, value in self._settings.items()}
-        return ours | {"PYTHONPATH": str(ROOT)} | settings

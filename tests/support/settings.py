@@ -1,0 +1,11 @@
+"""The settings of a daemon that runs the jobs of tests/support/jobs."""
+
+from tests.support.pools import JOBS
+
+MODULES = "ordinary,results,observed,finals"
+
+
+def settings(broker: str, store: str, **more: str) -> dict[str, str]:
+    """As environment variables without their prefix."""
+    jobs = {"JOBS__MODULES": MODULES, "JOBS__PATH": str(JOBS), "POOL__PROCESSES": "2", "LOG__LEVEL": "debug"}
+    return {"BROKER__URL": broker, "STORE__URL": store} | jobs | more
