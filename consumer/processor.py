@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from consumer.core.admission import AdmissionRules, turned_away
-from consumer.core.claim import ClaimRequest, Conflict, Done, Join, Run, Spent, Wait
+from consumer.core.claim import ClaimRequest, Conflict, Done, Run, Spent, Wait
 from consumer.core.decode import DecodeRules, decode
 from consumer.core.disposition import (
     Complete,
@@ -133,7 +133,7 @@ class Processor:
             slot.free()
         return late or slot
 
-    async def _claim(self, job: Job) -> Run | Spent | Done | Conflict | Join | Wait:
+    async def _claim(self, job: Job) -> Run | Spent | Done | Conflict | Wait:
         claim = await self._rooms.store.claim(
             ClaimRequest(
                 kind=job.kind,
@@ -152,18 +152,16 @@ class Processor:
             self._rooms.leases.hold(Ref(job.kind, job.key, claim.token))
         return claim
 
-    def _without_a_run(self, job: Job, claim: Spent | Done | Conflict | Join | Wait) -> Verdict:
+    def _without_a_run(self, job: Job, claim: Spent | Done | Conflict | Wait) -> Verdict:
         held = claim if isinstance(claim, Spent) else None
         return Verdict(self._turn_down(claim), job.kind, job.key, job, held)
 
-    def _turn_down(self, claim: Spent | Done | Conflict | Join | Wait) -> Disposition:
+    def _turn_down(self, claim: Spent | Done | Conflict | Wait) -> Disposition:
         match claim:
             case Done(reason):
                 return Duplicate(reason)
             case Wait(milliseconds):
                 return Defer(self._clock() + milliseconds, "leased")
-            case Join():
-                return Release("running_here")
             case Conflict():
                 return DeadLetter(
                     Fault(Code.KEY_CONFLICT, "KeyConflict", "this key belongs to a job with another payload")

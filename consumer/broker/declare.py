@@ -1,6 +1,7 @@
 """Applies a topology to a broker, or checks it without changing anything."""
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum
 
 from aio_pika.abc import AbstractConnection
@@ -26,6 +27,10 @@ WAY_OUT = (
 )
 
 
+MANY = 3
+"""Names that a sentence may hold before it counts the rest."""
+
+
 class Mode(StrEnum):
     DECLARE = "declare"
     CHECK = "check"
@@ -39,15 +44,38 @@ async def apply(connection: AbstractConnection, topology: Topology, mode: Mode) 
         await _step(_exchange(channel, exchange, passive), f"exchange '{exchange.name}'")
     for queue in topology.queues:
         await _step(_queue(channel, queue, passive), f"queue '{queue.name}'")
-    if not passive:
+    if passive:
+        await _compare(channel, topology.queues)
+    else:
         for binding in topology.bindings:
             await _step(_bind(channel, binding), f"binding {binding.source} → {binding.destination}")
-    await channel.close()
+    if not channel.is_closed:
+        await channel.close()
+
+
+class Missing(TopologyError):
+    """Not on the broker, and not to be declared now."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} is not on the broker: run 'consumer topology declare' as a user with the configure permission"
+        )
+        self.what = what
 
 
 async def faults(connection: AbstractConnection, topology: Topology, mode: Mode) -> list[str]:
-    """Every fault as a sentence, each found on a channel of its own, since a fault closes its channel."""
-    found = []
+    """Every fault as a sentence; what is missing is named in one."""
+    found = await _faults(connection, topology, mode)
+    missing = [fault.what for fault in found if isinstance(fault, Missing)]
+    others = [str(fault) for fault in found if not isinstance(fault, Missing)]
+    if len(missing) > MANY:
+        missing = [*missing[:MANY], f"{len(missing) - MANY} more"]
+    return [*others, *([str(Missing(", ".join(missing)))] if missing else [])]
+
+
+async def _faults(connection: AbstractConnection, topology: Topology, mode: Mode) -> list[TopologyError]:
+    """Each found on a channel of its own, since a fault closes its channel."""
+    found: list[TopologyError] = []
     for exchange in topology.exchanges:
         part = Topology(topology.namespace, topology.queue, topology.ladder, (exchange,), (), ())
         found += await _faults_of(connection, part, mode)
@@ -60,12 +88,27 @@ async def faults(connection: AbstractConnection, topology: Topology, mode: Mode)
     return found
 
 
-async def _faults_of(connection: AbstractConnection, part: Topology, mode: Mode) -> list[str]:
+async def _faults_of(connection: AbstractConnection, part: Topology, mode: Mode) -> list[TopologyError]:
     try:
         await apply(connection, part, mode)
     except TopologyError as fault:
-        return [str(fault)]
+        return [fault]
     return []
+
+
+async def _compare(channel: AbstractChannel, queues: Sequence[Queue]) -> None:
+    """Declare what exists: that changes nothing and fails where an argument differs.
+
+    Without the configure permission the arguments can't be seen, and a user who has only been asked to check
+    may well lack it: then existence is all that is checked.
+    """
+    for queue in queues:
+        try:
+            await _queue(channel, queue, passive=False)
+        except ChannelAccessRefused:
+            return
+        except ChannelPreconditionFailed as error:
+            raise TopologyError(explain(f"queue '{queue.name}'", str(error))) from None
 
 
 async def _step(action: object, what: str) -> None:
@@ -74,9 +117,7 @@ async def _step(action: object, what: str) -> None:
     except ChannelPreconditionFailed as error:
         raise TopologyError(explain(what, str(error))) from None
     except ChannelNotFoundEntity:
-        raise TopologyError(
-            f"{what} is not on the broker: run 'consumer topology declare' as a user with the configure permission"
-        ) from None
+        raise Missing(what) from None
     except ChannelAccessRefused as error:
         raise TopologyError(
             f"no permission for {what}: {reason(error)}; grant it, or set topology.mode to 'check'"

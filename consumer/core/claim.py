@@ -17,7 +17,7 @@ QUARANTINE_AFTER = 2
 class ClaimRequest:
     """`attempt` and `generation` come from headers, clamped. `lease` is in milliseconds.
 
-    `running_here`: this process is executing the key right now.
+    A process asks for one delivery of a key at a time, and only while it doesn't run that key.
     """
 
     kind: str
@@ -28,7 +28,6 @@ class ClaimRequest:
     crash_limit: int
     attempt: int = 1
     generation: int = 0
-    running_here: bool = False
     submitted_at: int | None = None
     deadline: int | None = None
 
@@ -66,18 +65,13 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
-    """This process runs it already: settle like that one."""
-
-
-@dataclass(frozen=True, slots=True)
 class Wait:
     """Another owner may be running it: come back in `milliseconds`."""
 
     milliseconds: int
 
 
-Claim = Run | Spent | Done | Conflict | Join | Wait
+Claim = Run | Spent | Done | Conflict | Wait
 
 
 def decide(row: Row | None, request: ClaimRequest, now: int) -> tuple[Claim, Row | None]:
@@ -149,8 +143,6 @@ def _processing(row: Row, request: ClaimRequest, now: int) -> tuple[Claim, Row |
     ours = row.owner == request.owner
     ahead = _is_ahead(request, row)
     lease_left = (row.lease_until or 0) - now
-    if ours and request.running_here:
-        return (Wait(max(lease_left, 1000)), None) if ahead else (Join(), None)
     if not ours and lease_left > 0:
         return Wait(lease_left), None
     if request.generation > row.generation:

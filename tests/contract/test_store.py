@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from consumer.core.claim import Conflict, Done, Join, Run, Spent, Wait, decide
+from consumer.core.claim import Conflict, Done, Run, Spent, Wait, decide
 from consumer.core.row import Ref, Row, Status
 from tests.contract.stores import KIND, LEASE, Subject, claim_of, failure, release, retry, row_of, run_of, success
 
@@ -114,17 +114,10 @@ async def test_a_retry_whose_record_was_lost_waits_for_the_lease_and_then_runs(s
         assert await store.claim(claim_of(attempt=2)) == Run(2, 2)
 
 
-async def test_a_retry_whose_record_we_lost_runs_once_its_run_has_left_this_process(subject: Subject) -> None:
+async def test_a_retry_whose_record_we_lost_runs_at_once_since_its_run_has_left_this_process(subject: Subject) -> None:
     async with subject.store() as store:
         await run_of(store, claim_of())
-        assert isinstance(await store.claim(claim_of(attempt=2, running_here=True)), Wait)
         assert await store.claim(claim_of(attempt=2)) == Run(2, 2)
-
-
-async def test_a_second_delivery_of_what_runs_here_joins_it(subject: Subject) -> None:
-    async with subject.store() as store:
-        await run_of(store, claim_of())
-        assert await store.claim(claim_of(running_here=True)) == Join()
 
 
 async def test_a_delivery_waits_for_the_lease_of_another_owner(subject: Subject) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from consumer.core.claim import Done, Join, Run, Wait
+from consumer.core.claim import Done, Run, Wait
 from consumer.core.job import Fault
 from consumer.core.row import HISTORY_LIMIT, Change, Ref, Row, Status
 from consumer.store.change import apply
@@ -26,10 +26,13 @@ from tests.contract.stores import (
 )
 
 
-async def test_two_deliveries_of_one_key_at_once_run_once(subject: Subject) -> None:
+async def test_two_claims_of_one_key_at_once_are_answered_one_after_the_other(subject: Subject) -> None:
     async with subject.store() as store:
-        deliveries = [claim_of(), claim_of(running_here=True), claim_of("other")]
-        assert await asyncio.gather(*map(store.claim, deliveries)) == [Run(1, 1), Join(), Run(1, 1)]
+        ours, theirs, other = await asyncio.gather(
+            *map(store.claim, [claim_of(), claim_of(owner="them"), claim_of("other")])
+        )
+        assert (ours, other) == (Run(1, 1), Run(1, 1))
+        assert isinstance(theirs, Wait)
 
 
 async def test_one_batch_may_hold_every_kind_of_answer(subject: Subject) -> None:

@@ -12,7 +12,6 @@ from consumer.core.claim import (
     ClaimRequest,
     Conflict,
     Done,
-    Join,
     Run,
     Spent,
     Wait,
@@ -158,17 +157,9 @@ def test_a_retry_whose_record_was_lost_waits_for_the_lease_and_then_runs() -> No
     assert asked(ORPHANED, attempt=3) == Run(token=8, attempt=3)
 
 
-def test_a_retry_whose_record_was_lost_here_waits_only_for_our_own_run() -> None:
+def test_a_retry_whose_record_was_lost_here_does_not_wait_for_our_own_lease() -> None:
     ours = replace(RUNNING, owner="us")
-    assert asked(ours, attempt=3, running_here=True) == Wait(1000)
     assert asked(ours, attempt=3) == Run(token=8, attempt=3)
-
-
-def test_a_second_delivery_joins_the_run_in_this_process() -> None:
-    assert decide(replace(RUNNING, owner="us"), replace(REQUEST, attempt=2, running_here=True), NOW) == (
-        Join(),
-        None,
-    )
 
 
 def test_a_delivery_waits_as_long_as_another_owner_has_the_lease() -> None:
@@ -222,7 +213,6 @@ requests = st.builds(
     crash_limit=st.integers(1, 3),
     attempt=st.integers(1, 4),
     generation=small,
-    running_here=st.booleans(),
 )
 rows = st.builds(
     Row,

@@ -24,9 +24,7 @@ def walk(wait: int) -> tuple[int, str]:
     place, key = LADDER.route(wait, "etl.big")
     waited = 0
     while True:
-        found: list[Binding] = [
-            b for b in TOPOLOGY.bindings if b.source == place and matches(b.routing_key, key)
-        ]
+        found: list[Binding] = [b for b in TOPOLOGY.bindings if b.source == place and matches(b.routing_key, key)]
         assert len(found) == 1, f"{key} at {place} goes to {found}"
         if found[0].to_exchange:
             place = found[0].destination

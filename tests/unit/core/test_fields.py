@@ -43,9 +43,7 @@ def test_an_attempt_is_clamped_and_is_1_where_it_is_no_integer(value: Any, is_re
         (None, None),
     ],
 )
-def test_a_time_is_read_in_any_usual_form_and_is_absent_otherwise(
-    value: Any, milliseconds: int | None
-) -> None:
+def test_a_time_is_read_in_any_usual_form_and_is_absent_otherwise(value: Any, milliseconds: int | None) -> None:
     assert first_time(value) == milliseconds
 
 

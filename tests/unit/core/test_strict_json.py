@@ -231,6 +231,4 @@ def test_the_canonical_form_forgets_the_order_of_names_and_the_spaces(value: dic
 
 
 def test_the_canonical_form_keeps_integers_and_floats_apart() -> None:
-    assert (
-        canonical([1, 1.0, 10**30, 1e30, -0.0, 0]) == b"[1,1.0,1000000000000000000000000000000,1e+30,-0.0,0]"
-    )
+    assert canonical([1, 1.0, 10**30, 1e30, -0.0, 0]) == b"[1,1.0,1000000000000000000000000000000,1e+30,-0.0,0]"
