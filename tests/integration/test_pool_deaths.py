@@ -56,6 +56,16 @@ async def test_a_crash_is_charged_to_the_running_job_and_the_one_behind_it_goes_
         assert int(outcome.result) != pid
 
 
+async def test_a_job_that_was_handed_to_a_child_and_never_began_is_not_charged() -> None:
+    async with pool(processes=1) as bench:
+        [pid] = bench.pool.pids
+        os.kill(pid, signal.SIGSTOP)
+        jobs = [bench.begin("sleep", {"seconds": 0}) for _ in range(2)]
+        await asyncio.sleep(0)
+        os.kill(pid, signal.SIGKILL)
+        assert all(isinstance(outcome, Succeeded) for outcome in await asyncio.gather(*jobs))
+
+
 async def test_the_death_of_a_child_that_was_started_late_is_noticed_at_once() -> None:
     async with pool() as bench:
         long = bench.begin("sleep", {"seconds": 30})
