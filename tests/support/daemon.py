@@ -112,7 +112,7 @@ class Daemon:
 
     async def wait(self) -> int:
         """Return the exit code once the daemon has ended and its output is read."""
-        await self._reader
+        await asyncio.shield(self._reader)
         return await self._process.wait()
 
     def _signal(self, number: signal.Signals) -> None:
