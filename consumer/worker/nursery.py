@@ -53,7 +53,7 @@ class Nursery:
         self._loop = loop
         self._catalogue: list[str] = []
         self._ready: asyncio.Future[None] = loop.create_future()
-        self._births: dict[int, asyncio.Future[int]] = {}
+        self._births: dict[int, asyncio.Future[tuple[int, asyncio.Future[Death]]]] = {}
         self._deaths: dict[int, asyncio.Future[Death]] = {}
         self._next = 0
         self.lost: asyncio.Future[None] = loop.create_future()
@@ -103,12 +103,12 @@ class Nursery:
             born = self._births[self._next] = self._loop.create_future()
             with their_stream:
                 self._tell(their_stream, unclaimed, fork=self._next)
-            pid = await born
+            pid, death = await born
         except BaseException:
             for end in (stream, tickets, unclaimed):
                 end.close()
             raise
-        return Birth(pid, stream, tickets, unclaimed, self._deaths[pid])
+        return Birth(pid, stream, tickets, unclaimed, death)
 
     def kill(self, pid: int, number: int) -> None:
         """Signal a child's group. By the zygote, which alone knows that the pid still means that child."""
@@ -152,8 +152,8 @@ class Nursery:
             case {"error": sentence}:
                 self._ready.set_exception(JobModulesError(sentence))
             case {"forked": number, "pid": pid}:
-                self._deaths[pid] = self._loop.create_future()
-                self._births.pop(number).set_result(pid)
+                death = self._deaths[pid] = self._loop.create_future()
+                self._births.pop(number).set_result((pid, death))  # it may be dead before its birth is known
             case {"not_forked": number, "why": why}:
                 self._births.pop(number).set_exception(ZygoteLost(why))
             case {"died": pid, "status": status, "cpu": cpu, "memory": memory}:

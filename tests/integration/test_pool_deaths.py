@@ -9,8 +9,8 @@ import pytest
 
 from consumer.core.outcome import Crashed, Failed, Interrupted, Succeeded
 from schemas.codes import Code
-from tests.support.pools import CONFIG, alive, gone, pool
-from tests.support.waiting import eventually
+from tests.support.pools import CONFIG, alive, gone, pool, state
+from tests.support.waiting import eventually, until
 
 MEMORY_LIMIT = 600 * 1024 * 1024
 
@@ -60,6 +60,7 @@ async def test_a_job_that_was_handed_to_a_child_and_never_began_is_not_charged()
     async with pool(processes=1) as bench:
         [pid] = bench.pool.pids
         os.kill(pid, signal.SIGSTOP)
+        until(lambda: state(pid) == "T", "a stopped child")
         jobs = [bench.begin("sleep", {"seconds": 0}) for _ in range(2)]
         await asyncio.sleep(0)
         os.kill(pid, signal.SIGKILL)

@@ -98,13 +98,17 @@ def has_claimed(member: Member) -> bool:
     return bool(HEADER.unpack(packet)[3] != member.queue[0].id)
 
 
+def state(pid: int) -> str:
+    """R, S, T, Z and so on; nothing where there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
 def alive(pid: int) -> bool:
     """Whether a process runs; a zombie that nobody reaped does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
+    return state(pid) not in ("", "Z")
 
 
 async def gone(pids: list[int], within: float = 2.0) -> None:
