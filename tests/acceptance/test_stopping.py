@@ -59,7 +59,7 @@ async def test_running_jobs_finish_while_unstarted_ones_are_back_in_the_queue(
         marks.open_gate()
         assert await ends(daemon) == 0
         assert await producer.depth("jobs.default") == 3
-        statuses = {key: row["status"] for key, row in rows(sqlite_url).items()}
+        statuses = {key: row["status"] for key, row in (await rows(sqlite_url)).items()}
         assert (statuses.pop("one"), statuses.pop("two")) == ("succeeded", "succeeded")
         assert set(statuses.values()) <= {"pending"}
 
@@ -76,7 +76,7 @@ async def test_a_second_signal_skips_the_waiting(amqp_url: str, sqlite_url: str,
         assert await ends(daemon) == 0
         await gone([running.pid])
         await depth_is(producer, 1)
-        assert rows(sqlite_url)["long"]["status"] == "pending"
+        assert (await rows(sqlite_url))["long"]["status"] == "pending"
 
 
 async def test_a_job_that_outlasts_the_drain_is_interrupted_and_not_charged(
@@ -179,7 +179,7 @@ async def test_a_signal_ends_a_daemon_that_has_lost_the_broker(
             daemon.terminate()
             assert await ends(daemon) == 0
             await gone([running.pid])
-            assert rows(sqlite_url)["running"]["status"] == "succeeded", "its result is kept"
+            assert (await rows(sqlite_url))["running"]["status"] == "succeeded", "its result is kept"
             await depth_is(producer, 1)
 
 

@@ -15,6 +15,8 @@ from tests.support.waiting import eventually, free_port
 
 Line = dict[str, Any]
 DIE_WITH_US = ["setpriv", "--pdeathsig", "KILL", "--"]
+SHOWN = 20_000
+"""Characters of output that go with a failure."""
 
 
 class Daemon:
@@ -48,7 +50,7 @@ class Daemon:
         self.kill()
         await self.wait()
         if kind:
-            print(self.output)  # noqa: T201 - pytest shows it with the failure
+            print(self.output[-SHOWN:])  # noqa: T201 - pytest shows it with the failure
 
     @property
     def pid(self) -> int:

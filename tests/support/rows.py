@@ -1,8 +1,8 @@
 """The store as its database shows it, read past the daemon's own code."""
 
+import asyncio
 import json
 import sqlite3
-import subprocess
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,12 @@ from tests.support.postgres import program
 from tests.support.waiting import eventually
 
 Row = dict[str, Any]
-COLUMNS = "kind, key, status, attempt, generation, crashes, owner, error_code, result, due_at, started_at, finished_at"
+COLUMNS = "kind, key, status, attempt, generation, crashes, owner, error_code, due_at, started_at, finished_at"
 
 
-def rows(url: str) -> dict[str, Row]:
+async def rows(url: str) -> dict[str, Row]:
     """Every job of a store, by key. `result` is JSON text."""
-    found = _of_sqlite(url) if url.startswith("sqlite:") else _of_postgres(url)
+    found = await _query(url, f"SELECT {COLUMNS}, CAST(result AS text) AS result FROM consumer_jobs")
     return {row["key"]: row for row in found}
 
 
@@ -24,26 +24,34 @@ async def all_are(status: str, url: str, count: int, within: float = 30) -> dict
     """Wait until the store holds `count` jobs and each of them has that status."""
 
     async def so() -> bool:
-        states = [row["status"] for row in rows(url).values()]
-        return len(states) == count and set(states) == {status}
+        counts = await _query(url, "SELECT status, count(*) AS count FROM consumer_jobs GROUP BY status")
+        return counts == [{"status": status, "count": count}]
 
     await eventually(so, f"{count} jobs are {status}", within)
-    return rows(url)
+    return await rows(url)
 
 
-def _of_sqlite(url: str) -> list[Row]:
+async def _query(url: str, query: str) -> list[Row]:
+    return await (_of_sqlite if url.startswith("sqlite:") else _of_postgres)(url, query)
+
+
+async def _of_sqlite(url: str, query: str) -> list[Row]:
     path = Path(url.removeprefix("sqlite:///"))
     if not path.exists():
         return []
     with closing(sqlite3.connect(path)) as connection:
         connection.row_factory = sqlite3.Row
-        return [dict(row) for row in connection.execute(f"SELECT {COLUMNS} FROM consumer_jobs")]
+        return [dict(row) for row in connection.execute(query)]
 
 
-def _of_postgres(url: str) -> list[Row]:
-    query = f"SELECT coalesce(json_agg(j), '[]') FROM (SELECT {COLUMNS} FROM consumer_jobs) j"
-    columns = query.replace("result", "result::text")
-    command = [program("psql"), "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", columns, url]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    found: list[Row] = json.loads(done.stdout)
+async def _of_postgres(url: str, query: str) -> list[Row]:
+    """By psql in a process of its own, so that a test goes on reading its daemons' output meanwhile."""
+    as_json = f"SELECT coalesce(json_agg(found), '[]') FROM ({query}) found"
+    psql = await asyncio.create_subprocess_exec(
+        program("psql"), *("-XAtq", "-v", "ON_ERROR_STOP=1", "-c", as_json, url), stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await psql.communicate()
+    if psql.returncode:
+        raise RuntimeError(f"psql failed with {psql.returncode}")
+    found: list[Row] = json.loads(out)
     return found

@@ -7,5 +7,5 @@ MODULES = "ordinary,results,observed,finals"
 
 def settings(broker: str, store: str, **more: str) -> dict[str, str]:
     """As environment variables without their prefix."""
-    jobs = {"JOBS__MODULES": MODULES, "JOBS__PATH": str(JOBS), "POOL__PROCESSES": "2", "LOG__LEVEL": "debug"}
+    jobs = {"JOBS__MODULES": MODULES, "JOBS__PATH": str(JOBS), "POOL__PROCESSES": "2"}
     return {"BROKER__URL": broker, "STORE__URL": store} | jobs | more

@@ -1,0 +1,56 @@
+"""A burst of failures comes back spread over its window, on time, and through the same queues."""
+
+import asyncio
+import json
+
+from tests.support.daemon import Daemon
+from tests.support.marks import Marks
+from tests.support.producer import Producer
+from tests.support.rabbit import Rabbit
+from tests.support.rows import all_are
+from tests.support.settings import settings
+
+JOBS = 3000
+WINDOW = (8_000, 16_000)
+"""Milliseconds from a failure to its retry: fails_first has a backoff of 16 s with equal jitter. By the time the
+first are due the last have failed, so that no retry waits behind a first attempt."""
+LATE = 1_000
+CLOCKS = 2
+"""Milliseconds: two processes cut the time to whole ones, each its own."""
+
+
+async def test_a_burst_of_failures_comes_back_spread_over_its_window_and_on_time(
+    rabbit: Rabbit, amqp_url: str, postgres_url: str, marks: Marks
+) -> None:
+    chosen = settings(amqp_url, postgres_url, BROKER__PREFETCH="50")
+    async with Daemon(chosen) as daemon, Producer(amqp_url) as producer:
+        await daemon.ready()
+        before = queues(rabbit, amqp_url)
+        await asyncio.gather(
+            *(producer.submit("fails_first", marks.payload, f"job-{number}") for number in range(JOBS))
+        )
+        found = await all_are("succeeded", postgres_url, JOBS, within=55)
+        assert {row["attempt"] for row in found.values()} == {2}
+        assert len(marks.all) == 2 * JOBS
+        assert await producer.depth("jobs.default.dead") == 0
+        assert queues(rabbit, amqp_url) == before
+    failed = {mark.key: mark.at for mark in marks.all if mark.attempt == 1}
+    back = {mark.key: mark.at for mark in marks.all if mark.attempt == 2}
+    due = {line["key"]: line["due_ms"] for line in daemon.logs if line.get("disposition") == "retry"}
+    spread([due[key] - failed[key] for key in due])
+    lateness = sorted(back[key] - due[key] for key in due)
+    assert lateness[0] >= -CLOCKS, "none is early"
+    assert lateness[int(JOBS * 0.99)] < LATE, f"all had failed within {max(failed.values()) - min(failed.values())} ms"
+
+
+def spread(waits: list[int]) -> None:
+    assert min(waits) >= WINDOW[0]
+    assert max(waits) <= WINDOW[1] + LATE, "the wait counts from when the failure was known, a little later"
+    seconds = [sum(start <= wait < start + 1000 for wait in waits) for start in range(*WINDOW, 1000)]
+    assert min(seconds) > JOBS / len(seconds) / 2, f"jitter uses the whole window, not {seconds}"
+
+
+def queues(rabbit: Rabbit, url: str) -> list[str]:
+    """The names of all queues of a virtual host."""
+    listed = rabbit.ctl("list_queues", "--vhost", url.rpartition("/")[2], "--formatter", "json", "name")
+    return sorted(queue["name"] for queue in json.loads(listed))
