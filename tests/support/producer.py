@@ -1,5 +1,6 @@
 """What a producer's side of AMQP needs in a test: publish as any plain client would, and read queues."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any, Self
@@ -7,6 +8,9 @@ from typing import Any, Self
 import aio_pika
 from aio_pika.abc import AbstractIncomingMessage
 from yarl import URL
+
+PATIENCE = 20
+"""Seconds to wait for messages."""
 
 
 class Producer:
@@ -55,7 +59,7 @@ class Producer:
     async def take(self, queue: str, count: int = 1) -> list[AbstractIncomingMessage]:
         """Wait for `count` messages of a queue and take them away. `queue` is its full name."""
         taken: list[AbstractIncomingMessage] = []
-        async with self._connection.channel() as channel:
+        async with asyncio.timeout(PATIENCE), self._connection.channel() as channel:
             await channel.set_qos(prefetch_count=count)
             source = await channel.get_queue(queue, ensure=False)
             async with source.iterator() as messages:
