@@ -16,6 +16,8 @@ from tests.support.waiting import free_port, until
 
 DEBIAN_PROGRAMS = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")))  # 15 is what we test on
 INITDB_OPTIONS = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"]
+GUARDED = "guarded"
+"""A role that has to show a password; create it where a test wants it. All others are trusted."""
 UNSAFE_BUT_FAST = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"]
 
 
@@ -108,6 +110,8 @@ class Postgres:
             group=self._user,
             extra_groups=[] if self._user else None,
         )
+        rules = self._folder / "data" / "pg_hba.conf"
+        rules.write_text(f"host all {GUARDED} 127.0.0.1/32 scram-sha-256\n{rules.read_text()}")
 
     def _answers(self) -> bool:
         if not self._leash.running:
