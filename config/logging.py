@@ -1,7 +1,10 @@
 """Structured logs on stderr: JSON lines, or colours for a person at a terminal. Lines are bounded."""
 
+import json
 import logging
 import sys
+import time
+from functools import lru_cache
 from typing import Any, Literal
 
 import structlog
@@ -15,16 +18,12 @@ def configure(level: str, form: Literal["auto", "json", "console"]) -> None:
     """Set up structlog, and send what libraries log (warnings and worse) the same way."""
     as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
     shared: list[Any] = [
-        structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        timestamped,
+        structlog.processors.format_exc_info,
         bounded,
     ]
-    renderer: Any = (
-        structlog.processors.JSONRenderer(ensure_ascii=True)
-        if as_json
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    )
+    renderer: Any = _json_line if as_json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
@@ -42,6 +41,27 @@ def configure(level: str, form: Literal["auto", "json", "console"]) -> None:
     # aiormq logs each lost connection with its traceback; the supervisor says the same in one line
     for noisy in ("aiormq", "aio_pika", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.CRITICAL)
+
+
+def timestamped(_: Any, __: str, event: EventDict) -> EventDict:
+    """UTC to the millisecond."""
+    now = time.time()
+    second = int(now)
+    event["timestamp"] = f"{_to_the_second(second)}.{int((now - second) * 1000):03d}Z"
+    return event
+
+
+@lru_cache(maxsize=2)
+def _to_the_second(second: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+
+
+_encode = json.JSONEncoder(default=str).encode
+
+
+def _json_line(_: Any, __: str, event: EventDict) -> str:
+    """One encoder for all lines: structlog's renderer makes one for each, at a tenth of what a job costs us."""
+    return _encode(event)
 
 
 def bounded(_: Any, __: str, event: EventDict) -> EventDict:

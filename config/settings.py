@@ -6,6 +6,7 @@ This is the only reader of the environment. `load` raises ValueError with one se
 import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import (
     BaseModel,
@@ -56,8 +57,16 @@ class Broker(_Section):
     @field_validator("url")
     @classmethod
     def _is_amqp(cls, url: SecretStr) -> SecretStr:
-        if not url.get_secret_value().startswith(("amqp://", "amqps://")):
-            raise ValueError("wanted amqp://user:password@host:port/vhost, or amqps://…")
+        """Nothing of the URL is quoted: an unencoded password can end up in any part of it."""
+        try:
+            parts = urlsplit(url.get_secret_value())
+            good = parts.scheme in {"amqp", "amqps"} and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            good = False
+        if not good or parts.fragment:
+            raise ValueError(
+                "wanted amqp://user:password@host:port/vhost, or amqps://…, with special characters percent-encoded"
+            )
         return url
 
 
@@ -82,7 +91,6 @@ class Store(_Section):
     url: SecretStr
     lease_seconds: Annotated[int, Field(ge=3)]
     prepared_statements: bool
-    connect_timeout_seconds: PositiveFloat
 
     @field_validator("url")
     @classmethod
@@ -102,6 +110,7 @@ class Jobs(_Section):
 
 class Pool(_Section):
     processes: Annotated[int, Field(ge=0, le=1024)]
+    look_ahead: Annotated[int, Field(ge=0, le=64)]
     memory_limit: NonNegativeInt
     kill_grace_seconds: PositiveFloat
     recycle_jobs: NonNegativeInt

@@ -1,6 +1,7 @@
 """What is said about a settled delivery: one log line that restores its timeline, and the metrics of the flow."""
 
 import re
+from functools import cache
 from typing import Any
 
 import structlog
@@ -9,28 +10,60 @@ from consumer.core.disposition import Complete, DeadLetter, Disposition, Retry, 
 from consumer.core.outcome import Failed, Interrupted
 from consumer.core.ports import Clock, Delivery
 from consumer.core.verdict import Verdict
-from consumer.metrics import UNKNOWN_KIND, Metrics
+from consumer.metrics import DISPOSITIONS, UNKNOWN_KIND, Metrics
 
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+class _OfKind:
+    """The metrics of one kind with their labels bound: looking them up again costs more than counting."""
+
+    def __init__(self, metrics: Metrics, kind: str) -> None:
+        labels = (metrics.queue, kind)
+        self.settled = {name: metrics.settled.labels(*labels, name) for name in DISPOSITIONS}
+        self.job_seconds = metrics.job_seconds.labels(*labels)
+        self.job_cpu_seconds = metrics.job_cpu_seconds.labels(*labels)
+
+
+class _OfQueue:
+    """Likewise those of the queue."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        queue = metrics.queue
+        self.settlements = {
+            (settlement, on_time): metrics.settlements.labels(queue, settlement.value, "ok" if on_time else "stale")
+            for settlement in Settlement
+            for on_time in (True, False)
+        }
+        self.received = {
+            redelivered: metrics.received.labels(queue, str(redelivered).lower()) for redelivered in (True, False)
+        }
+        self.last_received = metrics.last_received.labels(queue)
+        self.last_settled = metrics.last_settled.labels(queue)
+        self.queue_wait = metrics.queue_wait.labels(queue)
+        self.lateness = metrics.lateness.labels(queue)
+        self.attempts = metrics.attempts.labels(queue)
+        self.end_to_end = metrics.end_to_end.labels(queue)
 
 
 class SettlementJournal:
     def __init__(self, metrics: Metrics, kinds: frozenset[str], clock: Clock) -> None:
         self._metrics = metrics
-        self._kinds = kinds
+        self._kinds = {kind: _OfKind(metrics, kind) for kind in kinds}
+        self._unknown = _OfKind(metrics, UNKNOWN_KIND)
+        self._queue = _OfQueue(metrics)
         self._clock = clock
         self._log = structlog.get_logger("consumer.journal")
 
     def received(self, delivery: Delivery) -> None:
-        metrics, queue = self._metrics, self._metrics.queue
-        metrics.received.labels(queue, "true" if delivery.redelivered else "false").inc()
+        self._queue.received[delivery.redelivered].inc()
         published = delivery.message.timestamp_ms
         if published is not None and not delivery.redelivered:
-            metrics.last_received.labels(queue).set(published / 1000)
+            self._queue.last_received.set(published / 1000)
 
     def settled(self, delivery: Delivery, verdict: Verdict, settlement: Settlement, on_time: bool) -> None:
         now = self._clock()
-        name = _snake(type(verdict.disposition))
+        name = _snake(type(verdict.disposition).__name__)
         if settlement is Settlement.RELEASE:
             name = "release"
         self._count(delivery, verdict, settlement, name, now, on_time)
@@ -54,7 +87,7 @@ class SettlementJournal:
             line["traceparent"] = verdict.job.traceparent
         outcome = verdict.outcome
         if outcome is not None:
-            line["outcome"] = _snake(type(outcome))
+            line["outcome"] = _snake(type(outcome).__name__)
         if outcome is not None and not isinstance(outcome, Interrupted) and outcome.usage.started_at:
             usage = outcome.usage
             line["queue_wait_ms"] = max(usage.started_at - _queued_at(delivery, verdict), 0)
@@ -73,43 +106,41 @@ class SettlementJournal:
         now: int,
         on_time: bool,
     ) -> None:
-        metrics, queue = self._metrics, self._metrics.queue
-        kind = verdict.kind if verdict.kind in self._kinds else UNKNOWN_KIND
-        metrics.settled.labels(queue, kind, name).inc()
-        metrics.settlements.labels(queue, settlement.value, "ok" if on_time else "stale").inc()
-        metrics.last_settled.labels(queue).set(now / 1000)
-        self._count_run(delivery, verdict, kind)
+        known = self._kinds.get(verdict.kind or "")
+        of_kind, kind = (known, verdict.kind) if known else (self._unknown, UNKNOWN_KIND)
+        of_kind.settled[name].inc()
+        self._queue.settlements[settlement, on_time].inc()
+        self._queue.last_settled.set(now / 1000)
+        self._count_run(delivery, verdict, of_kind, kind or UNKNOWN_KIND)
         if settlement is Settlement.RELEASE:
             return
         match verdict.disposition:
-            case Retry(reason=reason):
-                metrics.retries.labels(queue, kind, reason).inc()
-            case DeadLetter(fault):
-                metrics.dead_letters.labels(queue, kind, fault.code).inc()
-                self._count_final(verdict, now)
             case Complete():
                 self._count_final(verdict, now)
+            case Retry(reason=reason):
+                self._metrics.retries.labels(self._metrics.queue, kind, reason).inc()
+            case DeadLetter(fault):
+                self._metrics.dead_letters.labels(self._metrics.queue, kind, fault.code).inc()
+                self._count_final(verdict, now)
 
-    def _count_run(self, delivery: Delivery, verdict: Verdict, kind: str) -> None:
-        metrics, queue, outcome = self._metrics, self._metrics.queue, verdict.outcome
+    def _count_run(self, delivery: Delivery, verdict: Verdict, of_kind: _OfKind, kind: str) -> None:
+        outcome = verdict.outcome
         if outcome is None or isinstance(outcome, Interrupted):
             return
         usage = outcome.usage
-        metrics.job_seconds.labels(queue, kind).observe((usage.finished_at - usage.started_at) / 1000)
-        metrics.job_cpu_seconds.labels(queue, kind).observe(usage.cpu_seconds)
-        waited = max(usage.started_at - _queued_at(delivery, verdict), 0)
-        metrics.queue_wait.labels(queue).observe(waited / 1000)
+        of_kind.job_seconds.observe((usage.finished_at - usage.started_at) / 1000)
+        of_kind.job_cpu_seconds.observe(usage.cpu_seconds)
+        self._queue.queue_wait.observe(max(usage.started_at - _queued_at(delivery, verdict), 0) / 1000)
         if verdict.job is not None and verdict.job.due is not None:
-            metrics.lateness.labels(queue).observe(max(delivery.received_at - verdict.job.due, 0) / 1000)
+            self._queue.lateness.observe(max(delivery.received_at - verdict.job.due, 0) / 1000)
         if isinstance(outcome, Failed):
-            error_type = metrics.error_type(outcome.fault.error_type)
-            metrics.exceptions.labels(queue, kind, error_type).inc()
+            error_type = self._metrics.error_type(outcome.fault.error_type)
+            self._metrics.exceptions.labels(self._metrics.queue, kind, error_type).inc()
 
     def _count_final(self, verdict: Verdict, now: int) -> None:
-        metrics, queue = self._metrics, self._metrics.queue
-        metrics.attempts.labels(queue).observe(verdict.attempt)
+        self._queue.attempts.observe(verdict.attempt)
         if verdict.job is not None and verdict.job.submitted_at is not None:
-            metrics.end_to_end.labels(queue).observe(max(now - verdict.job.submitted_at, 0) / 1000)
+            self._queue.end_to_end.observe(max(now - verdict.job.submitted_at, 0) / 1000)
 
 
 def _queued_at(delivery: Delivery, verdict: Verdict) -> int:
@@ -132,5 +163,6 @@ def _why(disposition: Disposition) -> dict[str, Any]:
             return {"reason": disposition.reason}
 
 
-def _snake(of: type) -> str:
-    return _WORDS.sub("_", of.__name__).lower()
+@cache
+def _snake(name: str) -> str:
+    return _WORDS.sub("_", name).lower()

@@ -18,6 +18,9 @@ from consumer.core.row import Row, Status
 from consumer.worker.pool import Pool
 from schemas import headers
 
+PROPERTY_LIMIT = 255
+"""Bytes of a property in AMQP. A longer key goes into a header."""
+
 
 async def submit(settings: Settings, kind: str, key: str, body: bytes) -> Row:
     """Note the job as pending with its payload, then publish it; return what the store says of it.
@@ -26,12 +29,15 @@ async def submit(settings: Settings, kind: str, key: str, body: bytes) -> Row:
     where it corrects a failed one.
     """
     now = clock()
+    if len(kind.encode()) > PROPERTY_LIMIT:
+        raise SettingsError(f"the job can't be submitted: its kind has more than the {PROPERTY_LIMIT} bytes of a property")
+    fits = len(key.encode()) <= PROPERTY_LIMIT
     message = Message(
         body,
-        {headers.SUBMITTED_AT: now},
+        {headers.SUBMITTED_AT: now, **({} if fits else {headers.IDEMPOTENCY_KEY: key})},
         content_type="application/json",
         type=kind,
-        message_id=key,
+        message_id=key if fits else None,
         timestamp_ms=now,
     )
     job = decode(message, rules_of(settings, "").decode)

@@ -5,7 +5,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import structlog
 
@@ -15,6 +15,7 @@ from consumer.http.server import Health
 from consumer.metrics import Metrics
 from consumer.supervisor import Supervisor
 
+T = TypeVar("T")
 TICK = 0.5
 """Seconds between two looks at the clock by the event loop."""
 SETTLE_GRACE = 5.0
@@ -136,6 +137,18 @@ class Signals:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._heard)
+
+    async def unless_told(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """Do the work, but drop it, and return None, when we are told to stop meanwhile."""
+        doing = asyncio.create_task(work)
+        told = asyncio.create_task(self.first.wait())
+        await asyncio.wait({doing, told}, return_when=asyncio.FIRST_COMPLETED)
+        told.cancel()
+        if not doing.done():
+            doing.cancel()
+            await asyncio.wait({doing})
+            return None
+        return doing.result()
 
     def _heard(self) -> None:
         (self.second if self.first.is_set() else self.first).set()

@@ -19,6 +19,8 @@ from consumer.core.policy import RetryPolicy
 from consumer.core.ports import Chance
 from consumer.core.retry import wait_seconds
 
+ABANDON = 1.0
+"""Seconds that a session being opened gets to clean up when we stop."""
 RECONNECT = RetryPolicy(base=0.2, cap=10.0)
 
 
@@ -88,12 +90,14 @@ class Supervisor:
         first = True
         while not self._stop.is_set():
             try:
-                self.session = await self._open_session()
+                self.session = await self._opened()
             except (BrokerUnavailable, TopologyError) as error:
                 self._refuse_to_start(error, first=first)
                 failures += 1
                 await self._after_failure(error, failures)
                 continue
+            if self.session is None:
+                return
             first, failures = False, 0
             self._listener.connected()
             await self._live(self.session)
@@ -105,6 +109,17 @@ class Supervisor:
             self.session = None
             self._listener.session_ended(ended.reason, ended.detail)
             await self._pause(wait_seconds(RECONNECT, 1, None, self._chance))
+
+    async def _opened(self) -> Session | None:
+        """None when we are told to stop meanwhile: a broker that says nothing must not hold us."""
+        opening = asyncio.ensure_future(self._open_session())
+        await self._first_of(opening)
+        if not opening.done():
+            opening.cancel()
+            await asyncio.wait({opening}, timeout=ABANDON)
+            return None
+        session: Session = opening.result()
+        return session
 
     @staticmethod
     def _refuse_to_start(error: Unavailable | TopologyError, *, first: bool) -> None:

@@ -7,13 +7,17 @@ import aio_pika
 from aio_pika.abc import AbstractConnection
 from aio_pika.exceptions import AMQPError, AuthenticationError, ProbableAuthenticationError
 from aiormq.abc import AbstractChannel
+from pamqp import commands
 from yarl import URL
 
 from consumer.core.errors import BrokerRefused, BrokerUnavailable
 
-CLIENT_ERRORS = (AMQPError, OSError, TimeoutError, RuntimeError, asyncio.CancelledError)
+CLIENT_ERRORS = (AMQPError, OSError, TimeoutError, RuntimeError, asyncio.CancelledError, StopAsyncIteration)
 """What aio-pika and aiormq raise when a connection or channel is away. aiormq ends calls that were under way
-when a channel closed by cancelling them, which is not a cancellation of ours."""
+when a channel closed by cancelling them, which is not a cancellation of ours; and it says StopAsyncIteration
+where a connection ends during its opening."""
+NOT_ALLOWED = (403, 530)
+"""Reply codes of a connection that is refused for its user, password or virtual host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,12 @@ async def connect(config: BrokerConfig, purpose: str) -> AbstractConnection:
         return await aio_pika.connect(url, timeout=config.connect_timeout)
     except (AuthenticationError, ProbableAuthenticationError):
         raise BrokerRefused(f"the broker at {config.place} refused user or password: check broker.url") from None
-    except (AMQPError, OSError, TimeoutError, ValueError) as error:
+    except (*CLIENT_ERRORS, ValueError) as error:
+        if is_our_cancellation(error):
+            raise
+        close = next((arg for arg in error.args if isinstance(arg, commands.Connection.Close)), None)
+        if close is not None and close.reply_code in NOT_ALLOWED:
+            raise BrokerRefused(f"the broker at {config.place} refused us: {close.reply_text}") from None
         raise BrokerUnavailable(f"no connection to the broker at {config.place}: {reason(error)}") from None
 
 
@@ -60,6 +69,8 @@ def reason(error: BaseException) -> str:
     match error:
         case TimeoutError():
             return "it did not answer in time"
+        case StopAsyncIteration():
+            return "it closed the connection while it was being opened"
         case _:
             text = str(error.args[1] if len(error.args) > 1 and isinstance(error.args[0], int) else error)
             return " ".join(text.split())[:300] or type(error).__name__

@@ -58,7 +58,7 @@ class Missing(TopologyError):
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"{what} is not on the broker: run 'consumer topology declare' as a user with the configure permission"
+            f"not on the broker: {what}; run 'consumer topology declare' as a user with the configure permission"
         )
         self.what = what
 

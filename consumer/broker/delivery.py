@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from aiormq.abc import AbstractChannel, DeliveredMessage
+from aiormq.abc import DeliveredMessage
 
-from consumer.broker.connection import CLIENT_ERRORS
+from consumer.broker.acknowledger import Acknowledger
 from consumer.core.disposition import Settlement
 from consumer.core.job import Message
 from schemas import headers
@@ -14,29 +14,24 @@ from schemas import headers
 class AmqpDelivery:
     """One message handed to us on one channel; its tag dies with that channel."""
 
-    __slots__ = ("_channel", "_settled", "_tag", "message", "received_at", "redelivered")
+    __slots__ = ("_acknowledger", "_settled", "_tag", "message", "received_at", "redelivered")
 
-    def __init__(self, delivered: DeliveredMessage, channel: AbstractChannel, received_at: int) -> None:
+    def __init__(self, delivered: DeliveredMessage, acknowledger: Acknowledger, received_at: int) -> None:
         self.message = message_of(delivered)
         self.redelivered = bool(delivered.redelivered)
         self.received_at = received_at
         self._tag = delivered.delivery_tag or 0
-        self._channel = channel
+        self._acknowledger = acknowledger
         self._settled = False
 
     async def settle(self, settlement: Settlement) -> bool:
-        """Ack or give back; False where the channel is gone. A second settlement would close the channel for all."""
+        """Ack or give back; False where the channel is gone. Settling twice would close the channel for all."""
         if self._settled:
             raise RuntimeError("a delivery is settled once")
         self._settled = True
-        try:
-            if settlement is Settlement.ACK:
-                await self._channel.basic_ack(self._tag, wait=False)
-            else:
-                await self._channel.basic_nack(self._tag, requeue=True, wait=False)
-        except CLIENT_ERRORS:
-            return False
-        return True
+        if settlement is Settlement.ACK:
+            return self._acknowledger.ack(self._tag)
+        return self._acknowledger.release(self._tag)
 
 
 def message_of(delivered: DeliveredMessage) -> Message:

@@ -13,6 +13,7 @@ from aiormq.abc import AbstractChannel, DeliveredMessage
 from aiormq.exceptions import ChannelNotFoundEntity
 from pamqp import commands
 
+from consumer.broker.acknowledger import Acknowledger
 from consumer.broker.connection import (
     CLIENT_ERRORS,
     BrokerConfig,
@@ -57,6 +58,7 @@ class Session:
         self._publishing = publishing
         self._topology = topology
         self._channel: AbstractChannel | None = None
+        self._acknowledger: Acknowledger | None = None
         self._tag: str | None = None
         for connection in (consuming, publishing):
             connection.close_callbacks.add(self._on_connection_closed)
@@ -66,7 +68,8 @@ class Session:
         try:
             channel = self._channel or await self._open_consuming_channel()
             await channel.basic_qos(prefetch_count=prefetch)
-            hand_over = _handing_to(receive, channel, clock)
+            assert self._acknowledger is not None, "it comes with the channel"
+            hand_over = _handing_to(receive, self._acknowledger, clock)
             answer = await channel.basic_consume(self._topology.work_queue, hand_over)
         except CLIENT_ERRORS as error:
             raise _unavailable("consuming failed", error) from None
@@ -116,11 +119,14 @@ class Session:
             self.ended.set_result(Ended(reason, detail))
 
     async def close(self) -> None:
-        """Close both connections with the handshake that flushes what was acked; never raises."""
+        """Close the channel first: its handshake says that the broker has heard every ack. Never raises."""
         self.end("closed", "closed by us")
-        for connection in (self._consuming, self._publishing):
+        if self._acknowledger is not None:
+            self._acknowledger.flush()
+        for part in (self._channel, self._consuming, self._publishing):
             try:
-                await asyncio.wait_for(connection.close(), CLOSE_TIMEOUT)
+                if part is not None and not part.is_closed:
+                    await asyncio.wait_for(part.close(), CLOSE_TIMEOUT)
             except CLIENT_ERRORS as error:
                 if is_our_cancellation(error):
                     raise
@@ -130,6 +136,7 @@ class Session:
         channel.closing.add_done_callback(lambda _: self.end("closed", "the consuming channel was closed"))
         channel.on_consumer_cancel_callbacks.add(self._on_cancelled)
         self._channel = channel
+        self._acknowledger = Acknowledger(channel)
         return channel
 
     def _on_cancelled(self, _: commands.Basic.Cancel) -> None:
@@ -161,12 +168,12 @@ async def open_session(config: BrokerConfig, topology: Topology, mode: Mode, pub
 
 
 def _handing_to(
-    receive: Receiver, channel: AbstractChannel, clock: Clock
+    receive: Receiver, acknowledger: Acknowledger, clock: Clock
 ) -> Callable[[DeliveredMessage], Coroutine[Any, Any, None]]:
     """The client cancels its callbacks when the channel closes, so the callback does nothing but hand over."""
 
     async def hand_over(delivered: DeliveredMessage) -> None:
-        receive(AmqpDelivery(delivered, channel, clock()))
+        receive(AmqpDelivery(delivered, acknowledger, clock()))
 
     return hand_over
 

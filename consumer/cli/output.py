@@ -8,6 +8,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from config.logging import configure
 from config.settings import Settings, load
 from consumer.core.errors import ConsumerError, SettingsError
 
@@ -15,10 +16,13 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")
 
 
 def settings() -> Settings:
+    """Read them, and send what our parts and the libraries log to stderr in their form."""
     try:
-        return load()
+        chosen = load()
     except ValueError as error:
         raise SettingsError(str(error)) from None
+    configure(chosen.log.level, chosen.log.format)
+    return chosen
 
 
 @contextmanager

@@ -1,14 +1,14 @@
 """`consumer run`: the daemon."""
 
 import asyncio
-import sys
 
-import typer
+import structlog
 import uvloop
 
 from config.logging import configure
 from consumer import app
-from consumer.cli.output import AsJson, errors_as_sentences, settings
+from consumer.cli.output import AsJson, errors_as_sentences, fail, settings
+from consumer.core.errors import ConsumerError
 
 BUG = 70
 
@@ -24,6 +24,8 @@ def run(as_json: AsJson = False) -> None:
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(app.run(chosen))
-        except (KeyboardInterrupt, asyncio.CancelledError):
-            sys.stderr.write("consumer: interrupted before it had started\n")
-            raise typer.Exit(0) from None
+        except ConsumerError:
+            raise
+        except Exception as error:  # noqa: BLE001 whatever it is, it has a documented exit code
+            structlog.get_logger("consumer").exception("a bug of ours ended the daemon")
+            fail(f"a bug ended the daemon: {type(error).__name__}; the log has the traceback", BUG)

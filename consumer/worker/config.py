@@ -8,12 +8,14 @@ from typing import Protocol
 class PoolConfig:
     """Times in seconds, sizes in bytes. `path` is searched for `modules` before anything else.
 
-    `memory_limit` is of address space, 0 for none; `recycle_jobs` is how many jobs a child runs before it is
+    `look_ahead` is how many jobs may wait at a child behind the running one. `memory_limit` is of address space, 0
+    for none; `recycle_jobs` is how many jobs a child runs before it is
     replaced, 0 for any number.
     """
 
     modules: tuple[str, ...]
     processes: int = 2
+    look_ahead: int = 1
     path: tuple[str, ...] = ()
     memory_limit: int = 0
     result_limit: int = 16 * 1024 * 1024

@@ -15,8 +15,9 @@ _BALANCE_AFTER = 0.005
 class Dispatch:
     """A free child first, then a place behind a run; a run that must be alone waits until nothing else is there."""
 
-    def __init__(self, members: list[Member], processes: int) -> None:
+    def __init__(self, members: list[Member], processes: int, look_ahead: int = 1) -> None:
         self._members = members
+        self._look_ahead = look_ahead
         self._processes = processes
         self._ready: deque[Run] = deque()
         self._alone: deque[Run] = deque()
@@ -62,7 +63,7 @@ class Dispatch:
         if self._alone:
             self._start_alone()
         else:
-            while self._ready and (place := self._idle() or self._behind_one()):
+            while self._ready and (place := self._idle() or self._behind_others()):
                 place.send(self._ready.popleft())
 
     def idles(self) -> None:
@@ -88,11 +89,13 @@ class Dispatch:
                 free = member
         return free if busy < self._processes else None
 
-    def _behind_one(self) -> Member | None:
+    def _behind_others(self) -> Member | None:
+        """Where the fewest wait, and not more than may look ahead."""
+        least, shortest = self._look_ahead + 1, None
         for member in self._members:
-            if len(member.queue) == 1 and not (member.leaving or member.retiring or member.stolen_from):
-                return member
-        return None
+            if 0 < len(member.queue) < least and not (member.leaving or member.retiring or member.stolen_from):
+                least, shortest = len(member.queue), member
+        return shortest
 
     def _crowded(self) -> Iterator[Member]:
         return (member for member in self._members if len(member.queue) > 1)

@@ -16,9 +16,6 @@ from consumer.worker.member import Member
 from consumer.worker.places import Places
 from consumer.worker.run import Run
 
-_PLACES_PER_CHILD = 2
-"""One for the running job and one for the next, so that a child never waits for the parent."""
-
 
 class PoolSlot:
     """A place at a child: used once, or given back."""
@@ -42,12 +39,13 @@ class Pool:
 
     def __init__(self, config: PoolConfig, observer: Observer, clock: Clock) -> None:
         self._processes = config.processes
+        self._look_ahead = config.look_ahead
         self._observer = observer
         self._numbers = count(1)
         self._places = Places()
         self._crew = Crew(config, self, clock)
         self._members = self._crew.members
-        self._dispatch = Dispatch(self._members, config.processes)
+        self._dispatch = Dispatch(self._members, config.processes, config.look_ahead)
         self._paused = False
         self._changed = asyncio.Event()
 
@@ -185,6 +183,6 @@ class Pool:
         self._staffed()
 
     def _staffed(self) -> None:
-        self._places.resize(_PLACES_PER_CHILD * self._crew.ready)
+        self._places.resize((1 + self._look_ahead) * self._crew.ready)
         self._dispatch.go()
         self._changed.set()

@@ -56,7 +56,7 @@ async def finished(connection: asyncpg.Connection, count: int) -> None:
 
 
 async def measure(rabbit: Rabbit, database: str, jobs: int) -> None:
-    settings = {"BROKER__URL": rabbit.url, "STORE__URL": database, "POOL__PROCESSES": "2"}
+    settings = {"BROKER__URL": rabbit.url, "STORE__URL": database, "POOL__PROCESSES": "2", "POOL__LOOK_AHEAD": "16"}
     async with Daemon(settings) as declaring:
         await declaring.ready()
     await publish(rabbit.url, 0, WARM_UP + jobs)

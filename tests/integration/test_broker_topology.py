@@ -15,7 +15,7 @@ TOPOLOGY = build("jobs", "default", Ladder("jobs", levels=6), 100)
 
 async def queue_with(connection: AbstractConnection, name: str, **arguments: str | int) -> None:
     async with connection.channel() as channel:
-        await channel.declare_queue(name, durable=True, arguments={"x-queue-type": "quorum"} | arguments)
+        await channel.declare_queue(name, durable=True, arguments={"x-queue-type": "quorum", **arguments})
 
 
 async def test_declaring_twice_is_as_good_as_once_and_nothing_is_wrong_afterwards(amqp_url: str) -> None:
@@ -56,7 +56,9 @@ async def test_check_finds_a_different_argument_and_changes_nothing(
 async def test_what_is_missing_is_told_in_one_sentence(amqp_url: str) -> None:
     async with await aio_pika.connect(amqp_url) as connection:
         [sentence] = await faults(connection, TOPOLOGY, Mode.CHECK)
-    assert sentence.startswith("exchange 'jobs', exchange 'jobs.dlx', exchange 'jobs.delay.v1.0', 14 more")
+    assert sentence.startswith(
+        "not on the broker: exchange 'jobs', exchange 'jobs.dlx', exchange 'jobs.delay.v1.0', 14 more"
+    )
     assert "consumer topology declare" in sentence
 
 

@@ -122,7 +122,7 @@ class Rabbit:
 
     def close_connections(self) -> None:
         """Close every connection, with a reason, as an operator would."""
-        self.ctl("close_all_connections", "closed by a test")
+        self.ctl("close_all_connections", "--global", "closed by a test")
 
     def _answers(self) -> bool:
         if not self._leash.running:
