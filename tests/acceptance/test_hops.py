@@ -128,9 +128,7 @@ async def test_the_store_is_away_at_the_commit(amqp_url: str, postgres_url: str,
         await nothing_is_left(daemon, producer)
 
 
-async def test_the_commit_gets_through_and_its_answer_does_not(
-    amqp_url: str, postgres_url: str, marks: Marks
-) -> None:
+async def test_the_commit_gets_through_and_its_answer_does_not(amqp_url: str, postgres_url: str, marks: Marks) -> None:
     async with (
         Proxy(postgres_url) as proxy,
         Daemon(settings(amqp_url, proxy.url, **PATIENT)) as daemon,
@@ -201,9 +199,7 @@ async def test_postgres_is_killed_and_comes_back(amqp_url: str, marks: Marks) ->
             await nothing_is_left(daemon, producer)
 
 
-async def test_the_broker_is_gone_at_the_confirm_of_a_retry(
-    amqp_url: str, sqlite_url: str, marks: Marks
-) -> None:
+async def test_the_broker_is_gone_at_the_confirm_of_a_retry(amqp_url: str, sqlite_url: str, marks: Marks) -> None:
     async with (
         Proxy(amqp_url) as proxy,
         Daemon(settings(proxy.url, sqlite_url, **PATIENT)) as daemon,
@@ -226,9 +222,7 @@ async def test_the_broker_is_gone_at_the_confirm_of_a_retry(
         await nothing_is_left(daemon, producer)
 
 
-async def test_the_confirm_of_a_retry_is_lost_and_its_copy_is_not(
-    amqp_url: str, sqlite_url: str, marks: Marks
-) -> None:
+async def test_the_confirm_of_a_retry_is_lost_and_its_copy_is_not(amqp_url: str, sqlite_url: str, marks: Marks) -> None:
     """A publish without an answer is unknown, not failed: this one landed."""
     async with (
         Proxy(amqp_url) as proxy,

@@ -62,9 +62,7 @@ def database_user(postgres: Postgres, postgres_url: str) -> Iterator[str]:
         postgres.psql(statement)
 
 
-async def test_passwords_with_special_characters_work_and_are_never_shown(
-    broker_user: str, database_user: str
-) -> None:
+async def test_passwords_with_special_characters_work_and_are_never_shown(broker_user: str, database_user: str) -> None:
     chosen = settings(broker_user, database_user, LOG__LEVEL="debug")
     async with Daemon(chosen) as daemon, Producer(broker_user) as producer:
         await daemon.ready()
@@ -220,4 +218,3 @@ async def works(amqp_url: str, store_url: str) -> None:
     async with Producer(amqp_url) as producer:
         await producer.submit("echo", 1, "one")
         await all_are("succeeded", store_url, 1)
-

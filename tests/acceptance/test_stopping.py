@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.daemon import Daemon
 from tests.support.marks import Marks
-from tests.support.pools import JOBS, gone
+from tests.support.pools import gone
 from tests.support.producer import Producer
 from tests.support.proxy import Proxy
 from tests.support.rows import all_are, rows
@@ -101,7 +101,11 @@ async def test_a_job_that_outlasts_the_drain_is_interrupted_and_not_charged(
 async def test_an_early_signal_ends_the_start(amqp_url: str, sqlite_url: str, milliseconds: int) -> None:
     """Early: from when Python has installed the handler, which is when the kernel can tell us."""
     async with Daemon(settings(amqp_url, sqlite_url)) as daemon:
-        await eventually(lambda: catches_sigterm(daemon.pid), "the signal is caught")
+
+        async def is_caught() -> bool:
+            return catches_sigterm(daemon.pid)
+
+        await eventually(is_caught, "the signal is caught")
         await asyncio.sleep(milliseconds / 1000)
         family = daemon.children
         daemon.terminate()
@@ -110,7 +114,7 @@ async def test_an_early_signal_ends_the_start(amqp_url: str, sqlite_url: str, mi
         assert "Traceback" not in daemon.output
 
 
-async def catches_sigterm(pid: int) -> bool:
+def catches_sigterm(pid: int) -> bool:
     status = Path(f"/proc/{pid}/status").read_text()
     caught = next(line for line in status.splitlines() if line.startswith("SigCgt")).split()[1]
     return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
@@ -164,9 +168,7 @@ async def test_a_signal_ends_a_daemon_whose_broker_does_not_answer(amqp_url: str
             assert await ends(daemon) == 0
 
 
-async def test_a_signal_ends_a_daemon_that_has_lost_the_broker(
-    amqp_url: str, sqlite_url: str, marks: Marks
-) -> None:
+async def test_a_signal_ends_a_daemon_that_has_lost_the_broker(amqp_url: str, sqlite_url: str, marks: Marks) -> None:
     async with Proxy(amqp_url) as proxy, Daemon(settings(proxy.url, sqlite_url)) as daemon:
         await daemon.ready()
         async with Producer(amqp_url) as producer:
@@ -183,9 +185,7 @@ async def test_a_signal_ends_a_daemon_that_has_lost_the_broker(
             await depth_is(producer, 1)
 
 
-async def test_a_signal_ends_a_daemon_that_has_lost_the_store(
-    amqp_url: str, postgres_url: str, marks: Marks
-) -> None:
+async def test_a_signal_ends_a_daemon_that_has_lost_the_store(amqp_url: str, postgres_url: str, marks: Marks) -> None:
     async with Proxy(postgres_url) as proxy, Daemon(settings(amqp_url, proxy.url)) as daemon:
         await daemon.ready()
         async with Producer(amqp_url) as producer:

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import aio_pika
 from aio_pika.abc import AbstractIncomingMessage
+from pamqp.commands import Queue
 from yarl import URL
 
 PATIENCE = 20
@@ -76,6 +77,12 @@ class Producer:
 
     async def depth(self, queue: str) -> int:
         """Return how many messages are ready in a queue, by its full name."""
+        return (await self._look(queue)).message_count or 0
+
+    async def consumers(self, queue: str) -> int:
+        """Return how many consumers a queue has."""
+        return (await self._look(queue)).consumer_count or 0
+
+    async def _look(self, queue: str) -> Queue.DeclareOk:
         async with self._connection.channel() as channel:
-            found = await channel.declare_queue(queue, passive=True)
-            return found.declaration_result.message_count or 0
+            return (await channel.declare_queue(queue, passive=True)).declaration_result

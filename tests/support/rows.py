@@ -32,10 +32,10 @@ async def all_are(status: str, url: str, count: int, within: float = 30) -> dict
 
 
 async def _query(url: str, query: str) -> list[Row]:
-    return await (_of_sqlite if url.startswith("sqlite:") else _of_postgres)(url, query)
+    return _of_sqlite(url, query) if url.startswith("sqlite:") else await _of_postgres(url, query)
 
 
-async def _of_sqlite(url: str, query: str) -> list[Row]:
+def _of_sqlite(url: str, query: str) -> list[Row]:
     path = Path(url.removeprefix("sqlite:///"))
     if not path.exists():
         return []

@@ -1,0 +1,221 @@
+"""What the commands say, with right and with wrong input: their output, their exit codes, and no control characters."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.support.command import Done, consumer
+from tests.support.daemon import Daemon
+from tests.support.producer import Producer
+from tests.support.rows import all_are, rows
+from tests.support.settings import settings
+from tests.support.waiting import free_port
+
+UNWELL, UNKNOWN, AWAY = 1, 1, 1
+WRONG, MODULES, TOPOLOGY = 2, 3, 4
+UNPRINTABLE = re.compile(r"[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""What could drive a terminal or turn text round."""
+
+
+def good(done: Done) -> str:
+    assert (done.code, done.err) == (0, ""), done
+    return done.out
+
+
+def as_json(done: Done) -> Any:
+    return json.loads(good(done))
+
+
+def refused(done: Done, code: int, *words: str) -> None:
+    """One sentence on stderr and nothing on stdout."""
+    assert (done.code, done.out) == (code, ""), done
+    assert done.err.startswith("consumer: "), done
+    assert done.err.count("\n") == 1, done
+    for word in words:
+        assert word in done.err, done
+
+
+async def test_a_job_is_submitted_run_and_looked_up(amqp_url: str, sqlite_url: str) -> None:
+    chosen = settings(amqp_url, sqlite_url)
+    submitted = as_json(await consumer("submit", "echo", '{"a": 1}', "--key", "k1", "--json", settings=chosen))
+    assert (submitted["kind"], submitted["key"], submitted["status"]) == ("echo", "k1", "pending")
+    assert "pending" in good(await consumer("status", "echo", "k1", settings=chosen))
+    async with Daemon(chosen):
+        await all_are("succeeded", sqlite_url, 1)
+    status = as_json(await consumer("status", "echo", "k1", "--json", settings=chosen))
+    assert (status["status"], status["attempt"], status["result"]) == ("succeeded", 1, {"a": 1})
+    assert "succeeded" in good(await consumer("status", "echo", "k1", settings=chosen))
+
+
+async def test_a_payload_may_come_from_a_file_or_from_standard_input(
+    amqp_url: str, sqlite_url: str, tmp_path: Any
+) -> None:
+    chosen = settings(amqp_url, sqlite_url)
+    (tmp_path / "payload.json").write_text('["from a file"]')
+    good(await consumer("submit", "echo", f"@{tmp_path}/payload.json", "--key", "file", settings=chosen))
+    good(await consumer("submit", "echo", "-", "--key", "stdin", settings=chosen, stdin=b'["from stdin"]'))
+    async with Daemon(chosen):
+        found = await all_are("succeeded", sqlite_url, 2)
+    assert {key: row["result"] for key, row in found.items()} == {"file": '["from a file"]', "stdin": '["from stdin"]'}
+
+
+async def test_a_job_submitted_twice_runs_once(amqp_url: str, sqlite_url: str) -> None:
+    chosen = settings(amqp_url, sqlite_url)
+    async with Daemon(chosen) as daemon, Producer(amqp_url) as producer:
+        await daemon.ready()
+        good(await consumer("submit", "echo", "1", "--key", "k1", settings=chosen))
+        await all_are("succeeded", sqlite_url, 1)
+        again = as_json(await consumer("submit", "echo", "1", "--key", "k1", "--json", settings=chosen))
+        assert (again["status"], again["result"]) == ("succeeded", 1)
+        refused(await consumer("submit", "echo", "2", "--key", "k1", settings=chosen), WRONG, "another payload")
+        assert await producer.depth("jobs.default") == 0
+        assert await daemon.metric("consumer_messages_received_total") == 1
+
+
+@pytest.mark.parametrize(
+    ("payload", "words"),
+    [
+        ("{", "invalid_json"),
+        ("NaN", "invalid_json"),
+        ('{"a": 1, "a": 2}', "invalid_json"),
+        ("[" * 200 + "]" * 200, "too_deep"),
+        ("9" * 5000, "number_out_of_range"),
+        ("@nowhere.json", "nowhere.json"),
+        ("\udcff", "invalid_json"),
+    ],
+)
+async def test_a_wrong_payload_is_refused_before_anything_is_sent(
+    amqp_url: str, sqlite_url: str, payload: str, words: str
+) -> None:
+    refused(await consumer("submit", "echo", payload, settings=settings(amqp_url, sqlite_url)), WRONG, words)
+    assert await rows(sqlite_url) == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"), [("", "k"), ("x" * 201, "k"), ("ü" * 200, "k"), ("a\x1b[2Jkind", "k"), ("echo", "x" * 501)]
+)
+async def test_a_wrong_kind_or_key_is_refused_likewise(amqp_url: str, sqlite_url: str, kind: str, key: str) -> None:
+    done = await consumer("submit", kind, "1", "--key", key, settings=settings(amqp_url, sqlite_url))
+    refused(done, WRONG, "kind" if kind != "echo" else "key")
+    assert not UNPRINTABLE.search(done.err)
+
+
+async def test_a_long_key_gets_through(amqp_url: str, sqlite_url: str) -> None:
+    """An AMQP property holds 255 bytes, a key 500 characters."""
+    chosen, key = settings(amqp_url, sqlite_url), "ü" * 500
+    good(await consumer("submit", "echo", "1", "--key", key, settings=chosen))
+    async with Daemon(chosen):
+        assert set(await all_are("succeeded", sqlite_url, 1)) == {key}
+
+
+async def test_a_job_that_nobody_has_seen_is_unknown(amqp_url: str, sqlite_url: str) -> None:
+    chosen = settings(amqp_url, sqlite_url)
+    refused(await consumer("status", "echo", "never", settings=chosen), UNKNOWN, "'never'")
+    refused(await consumer("status", "echo", "never", "--json", settings=chosen), UNKNOWN, "'never'")
+    odd = await consumer("status", "a\x1b]0;title\x07", "k\x9b2J\u202e", settings=chosen)
+    refused(odd, UNKNOWN)
+    assert not UNPRINTABLE.search(odd.err)
+
+
+async def test_what_a_handler_said_can_t_drive_the_terminal(amqp_url: str, sqlite_url: str, tmp_path: Any) -> None:
+    (tmp_path / "odd.py").write_text(
+        "from typing import Any\n"
+        "from consumer import Reject, job\n"
+        "@job('odd.result')\ndef result(payload: Any) -> Any: return payload\n"
+        "@job('odd.error')\ndef error(payload: Any) -> None: raise Reject(payload)\n"
+    )
+    chosen = settings(amqp_url, sqlite_url, JOBS__MODULES="odd", JOBS__PATH=str(tmp_path))
+    text = "\x1b[2J\x07\x9b\u202eevil\r\nline"
+    async with Daemon(chosen) as daemon, Producer(amqp_url) as producer:
+        await daemon.ready()
+        for kind in ("odd.result", "odd.error"):
+            await producer.submit(kind, text, kind)
+        await daemon.logged(lambda line: line["event"] == "job settled", count=2)
+    for kind in ("odd.result", "odd.error"):
+        shown = good(await consumer("status", kind, kind, settings=chosen))
+        assert "evil" in shown
+        assert not UNPRINTABLE.search(shown), repr(shown)
+    assert as_json(await consumer("status", "odd.result", "odd.result", "--json", settings=chosen))["result"] == text
+
+
+async def test_the_topology_is_shown_checked_and_declared(amqp_url: str, sqlite_url: str) -> None:
+    chosen = settings(amqp_url, sqlite_url)
+    shown = as_json(await consumer("topology", "show", "--json", settings=chosen))
+    assert {"jobs.default", "jobs.default.dead"} <= {queue["name"] for queue in shown["queues"]}
+    assert "queue jobs.default" in good(await consumer("topology", "show", settings=chosen))
+    missing = await consumer("topology", "check", settings=chosen)
+    refused(missing, TOPOLOGY, "exchange 'jobs'", "not on the broker", "consumer topology declare")
+    told = await consumer("topology", "check", "--json", settings=chosen)
+    assert told.code == TOPOLOGY
+    assert json.loads(told.out)["faults"]
+    assert as_json(await consumer("topology", "declare", "--json", settings=chosen))["faults"] == []
+    assert as_json(await consumer("topology", "check", "--json", settings=chosen))["faults"] == []
+    good(await consumer("topology", "check", settings=chosen))
+    other = chosen | {"TOPOLOGY__DELIVERY_LIMIT": "7"}
+    refused(
+        await consumer("topology", "declare", settings=other), TOPOLOGY, "x-delivery-limit = 100, wanted 7", "deleted"
+    )
+
+
+async def test_settings_are_shown_and_checked(amqp_url: str, sqlite_url: str) -> None:
+    chosen = settings(amqp_url, sqlite_url)
+    shown = as_json(await consumer("config", "show", "--json", settings=chosen))
+    assert (shown["queue"], shown["pool"]["processes"]) == ("default", 2)
+    assert "guest" not in json.dumps(shown)
+    assert "pool.processes" in good(await consumer("config", "show", settings=chosen))
+    good(await consumer("config", "check", settings=chosen))
+    assert as_json(await consumer("config", "check", "--json", settings=chosen)) == {"settings": "valid"}
+    for command in ("show", "check"):
+        refused(
+            await consumer("config", command, settings=chosen | {"POOL__PROCESES": "2", "QUEUE": "a b"}),
+            WRONG,
+            "CONSUMER_POOL__PROCESES",
+        )
+
+
+async def test_the_doctor_finds_nothing_where_all_is_well(amqp_url: str, sqlite_url: str) -> None:
+    chosen = settings(amqp_url, sqlite_url)
+    good(await consumer("topology", "declare", settings=chosen))
+    found = as_json(await consumer("doctor", "--json", settings=chosen))
+    assert set(found) == {"job modules", "store", "broker", "topology"}
+    assert all(part["well"] for part in found.values()), found
+    assert "RabbitMQ" in found["broker"]["detail"]
+    assert "FAULT" not in good(await consumer("doctor", settings=chosen))
+
+
+async def test_the_doctor_names_each_part_that_is_unwell() -> None:
+    port = free_port()
+    nowhere = settings(
+        f"amqp://guest:guest@127.0.0.1:{port}/",
+        f"postgresql://postgres:S3cr3t@127.0.0.1:{port}/x",
+        JOBS__MODULES="no_such_module",
+    )
+    done = await consumer("doctor", "--json", settings=nowhere)
+    assert done.code == UNWELL
+    found = json.loads(done.out)
+    assert not any(part["well"] for part in found.values()), found
+    assert "no_such_module" in found["job modules"]["detail"]
+    told = await consumer("doctor", settings=nowhere)
+    assert (told.code, told.out.count("FAULT")) == (UNWELL, 4), told
+    assert "S3cr3t" not in done.out + done.err + told.out + told.err
+    assert "Traceback" not in done.err + told.err
+
+
+async def test_commands_say_in_one_sentence_that_something_is_away(sqlite_url: str) -> None:
+    nowhere = settings(f"amqp://guest:S3cr3t@127.0.0.1:{free_port()}/", sqlite_url)
+    refused(await consumer("submit", "echo", "1", settings=nowhere), AWAY, "broker")
+    refused(await consumer("topology", "check", settings=nowhere), AWAY, "broker")
+    no_store = nowhere | {"STORE__URL": f"postgresql://postgres:S3cr3t@127.0.0.1:{free_port()}/x"}
+    done = await consumer("status", "echo", "k", settings=no_store)
+    refused(done, AWAY, "store")
+    assert "S3cr3t" not in done.err
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["submit"], ["status", "one"], ["run", "--nonsense"]])
+async def test_a_wrong_command_line_is_told_without_a_traceback(arguments: list[str]) -> None:
+    done = await consumer(*arguments)
+    assert done.code == WRONG
+    assert "Usage" in done.err
+    assert "Traceback" not in done.err
