@@ -25,12 +25,14 @@ from consumer.core.ports import Store
 from consumer.core.retry import wait_seconds
 from consumer.core.topology import Topology, build
 from consumer.cpus import available_cpus
+from consumer.holding import HoldingStore
 from consumer.http.server import Health, ProbeServer
 from consumer.journal import SettlementJournal
 from consumer.leases import LeaseKeeper
 from consumer.metrics import Metrics
 from consumer.processor import Processor, Rooms, Rules
 from consumer.runner import (
+    Drain,
     InHand,
     Life,
     Signals,
@@ -180,8 +182,9 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
         await session.consume(in_hand.receive, prefetch, clock)
 
     supervisor = Supervisor(open_one, consume, store.probe, pool, life, random.random)
+    holding = HoldingStore(store, supervisor.trip, random.random)
     rooms = Rooms(
-        store=store,
+        store=holding,
         slots=pool,
         catalogue=pool,
         publisher=publisher,
@@ -196,4 +199,5 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     _calm_the_garbage_collector()
     watch = Watch(topology, metrics, lambda: supervisor.session if life.is_consuming else None)
     async with in_background(leases.keep(), watch.keep(), pool_shown(pool, health)):
-        await consume_until_told_to_stop(supervisor, pool, in_hand, life, signals, settings.shutdown.drain_seconds)
+        drain = Drain(settings.shutdown.drain_seconds, holding.give_up)
+        await consume_until_told_to_stop(supervisor, pool, in_hand, life, signals, drain)

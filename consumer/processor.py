@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from consumer.core.admission import AdmissionRules, turned_away
-from consumer.core.claim import ClaimRequest, Conflict, Done, Run, Spent, Wait
+from consumer.core.claim import Claim, ClaimRequest, Conflict, Done, Run, Spent, Wait
 from consumer.core.decode import DecodeRules, decode
 from consumer.core.disposition import (
     Complete,
@@ -26,7 +26,7 @@ from consumer.core.job import Fault, Job, Refusal
 from consumer.core.outcome import Interrupted, Outcome, Usage
 from consumer.core.parcels import Copier
 from consumer.core.policy import KindPolicy
-from consumer.core.ports import Catalogue, Chance, Clock, Delivery, Publisher, Slot, Slots, Store, Work
+from consumer.core.ports import Catalogue, Chance, Clock, Delivery, Publisher, Slot, Slots, Work
 from consumer.core.retry import decide
 from consumer.core.row import Change, Ref, Status
 from consumer.core.verdict import Verdict
@@ -62,6 +62,13 @@ class Intake(Protocol):
         ...
 
 
+class Ledger(Protocol):
+    """What the pipeline needs of the store."""
+
+    async def claim(self, request: ClaimRequest) -> Claim: ...
+    async def write(self, change: Change) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """`lease` in milliseconds; `owner` is unique to this start of this process."""
@@ -75,7 +82,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Rooms:
-    store: Store
+    store: Ledger
     slots: Slots
     catalogue: Catalogue
     publisher: Publisher
@@ -133,7 +140,7 @@ class Processor:
             slot.free()
         return late or slot
 
-    async def _claim(self, job: Job) -> Run | Spent | Done | Conflict | Wait:
+    async def _claim(self, job: Job) -> Claim:
         claim = await self._rooms.store.claim(
             ClaimRequest(
                 kind=job.kind,

@@ -5,6 +5,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import structlog
@@ -154,8 +155,16 @@ class Signals:
         (self.second if self.first.is_set() else self.first).set()
 
 
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """`seconds`: how long running jobs may go on. `give_up` ends the waiting for a store that is away."""
+
+    seconds: float
+    give_up: Callable[[], None]
+
+
 async def consume_until_told_to_stop(
-    supervisor: Supervisor, pool: Pool, in_hand: InHand, life: Life, signals: Signals, drain_seconds: float
+    supervisor: Supervisor, pool: Pool, in_hand: InHand, life: Life, signals: Signals, drain: Drain
 ) -> None:
     """Supervise sessions until the first signal, then drain."""
     supervising = asyncio.create_task(supervisor.run())
@@ -167,9 +176,10 @@ async def consume_until_told_to_stop(
             supervising.result()
         supervisor.stop()
         await supervising
-        await _drain(supervisor, pool, in_hand, life, signals, drain_seconds)
+        await _drain(supervisor, pool, in_hand, life, signals, drain.seconds)
     finally:
         await pool.stop(0)
+        drain.give_up()
         await in_hand.empty(SETTLE_GRACE)
         if supervisor.session is not None:
             await supervisor.session.close()
@@ -177,14 +187,14 @@ async def consume_until_told_to_stop(
 
 
 async def _drain(
-    supervisor: Supervisor, pool: Pool, in_hand: InHand, life: Life, signals: Signals, drain_seconds: float
+    supervisor: Supervisor, pool: Pool, in_hand: InHand, life: Life, signals: Signals, seconds: float
 ) -> None:
     """Take nothing more, give back what has not started, let running jobs finish, until the deadline."""
     life.enter(Phase.DRAINING, f"told to stop, {len(in_hand)} deliveries in hand")
     if supervisor.session is not None:
         await supervisor.session.cancel()
     pool.pause()
-    finished = asyncio.create_task(in_hand.empty(drain_seconds))
+    finished = asyncio.create_task(in_hand.empty(seconds))
     hurried = asyncio.create_task(signals.second.wait())
     await asyncio.wait({finished, hurried}, return_when=asyncio.FIRST_COMPLETED)
     for task in (finished, hurried):

@@ -1,0 +1,51 @@
+"""What has been run is not run again: a result waits in memory for a store that is away."""
+
+import asyncio
+from collections.abc import Callable
+
+from consumer.core.claim import Claim, ClaimRequest
+from consumer.core.errors import StoreUnavailable
+from consumer.core.policy import RetryPolicy
+from consumer.core.ports import Chance, Store
+from consumer.core.retry import wait_seconds
+from consumer.core.row import Change, Status
+
+BETWEEN_TRIES = RetryPolicy(base=0.2, cap=5.0)
+
+
+class HoldingStore:
+    """The pipeline's view of the store: of outcomes wait until they are done, or until `give_up`.
+
+    Giving a claim back is never waited for: the store recognises a claim that we lost by its owner.
+    """
+
+    def __init__(self, store: Store, tell: Callable[[StoreUnavailable], None], chance: Chance) -> None:
+        self._store = store
+        self._tell = tell
+        self._chance = chance
+        self._given_up = asyncio.Event()
+
+    def give_up(self) -> None:
+        """From now on an outcome that can't be written is lost, and its delivery goes back to the broker."""
+        self._given_up.set()
+
+    async def write(self, change: Change) -> bool:
+        failures = 0
+        while True:
+            try:
+                return await self._store.write(change)
+            except StoreUnavailable as error:
+                failures += 1
+                if change.status is Status.PENDING or self._given_up.is_set():
+                    raise
+                self._tell(error)
+                await self._pause(wait_seconds(BETWEEN_TRIES, failures, None, self._chance))
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._given_up.wait(), seconds)
+        except TimeoutError:
+            return
+
+    async def claim(self, request: ClaimRequest) -> Claim:
+        return await self._store.claim(request)
