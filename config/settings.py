@@ -126,6 +126,11 @@ class Shutdown(_Section):
     drain_seconds: Annotated[float, Field(ge=0)]
 
 
+class Faults(_Section):
+    crash_at: Literal["", "after_claim", "after_run", "after_confirm", "after_commit", "before_ack"]
+    crash_after: PositiveInt
+
+
 class Log(_Section):
     level: Literal["debug", "info", "warning", "error"]
     format: Literal["auto", "json", "console"]
@@ -150,6 +155,7 @@ class Settings(BaseSettings):
     pool: Pool
     http: Http
     shutdown: Shutdown
+    faults: Faults
     log: Log
 
     @classmethod

@@ -16,6 +16,7 @@ from consumer.broker.connection import BrokerConfig
 from consumer.broker.declare import Mode
 from consumer.broker.publisher import AmqpPublisher
 from consumer.broker.session import Session, open_session
+from consumer.checkpoints import checkpoints
 from consumer.core.admission import AdmissionRules
 from consumer.core.decode import DecodeRules
 from consumer.core.delay import Ladder
@@ -193,6 +194,7 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
         leases=leases,
         journal=journal,
         intake=supervisor,
+        checkpoints=checkpoints(settings.faults.crash_at, settings.faults.crash_after),
     )
     in_hand = InHand(Processor(rooms, rules_of(settings, owner), clock, random.random), journal.received)
     metrics.show_pool(pool.figures, prefetch)

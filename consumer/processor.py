@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from consumer.core.admission import AdmissionRules, turned_away
+from consumer.core.checkpoint import Checkpoint
 from consumer.core.claim import Claim, ClaimRequest, Conflict, Done, Run, Spent, Wait
 from consumer.core.decode import DecodeRules, decode
 from consumer.core.disposition import (
@@ -26,7 +27,7 @@ from consumer.core.job import Fault, Job, Refusal
 from consumer.core.outcome import Interrupted, Outcome, Usage
 from consumer.core.parcels import Copier
 from consumer.core.policy import KindPolicy
-from consumer.core.ports import Catalogue, Chance, Clock, Delivery, Publisher, Slot, Slots, Work
+from consumer.core.ports import Catalogue, Chance, Clock, Delivery, Parcel, Publisher, Slot, Slots, Work
 from consumer.core.retry import decide
 from consumer.core.row import Change, Ref, Status
 from consumer.core.verdict import Verdict
@@ -69,6 +70,12 @@ class Ledger(Protocol):
     async def write(self, change: Change) -> bool: ...
 
 
+class Checkpoints(Protocol):
+    """Is told where a delivery is; a crash can be asked for there."""
+
+    def passed(self, checkpoint: Checkpoint) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """`lease` in milliseconds; `owner` is unique to this start of this process."""
@@ -91,6 +98,7 @@ class Rooms:
     leases: Leases
     journal: Journal
     intake: Intake
+    checkpoints: Checkpoints
 
 
 class Processor:
@@ -121,6 +129,7 @@ class Processor:
             if not isinstance(claim, Run):
                 return self._without_a_run(job, claim)
             outcome = await slot.run(Work(job, claim.attempt, policy.timeout, claim.alone))
+            self._rooms.checkpoints.passed(Checkpoint.AFTER_RUN)
         except StoreUnavailable as error:
             self._rooms.intake.trip(error)
             return Verdict(Release("store_unavailable"), job.kind, job.key, job)
@@ -157,6 +166,7 @@ class Processor:
         )
         if isinstance(claim, Run):
             self._rooms.leases.hold(Ref(job.kind, job.key, claim.token))
+            self._rooms.checkpoints.passed(Checkpoint.AFTER_CLAIM)
         return claim
 
     def _without_a_run(self, job: Job, claim: Spent | Done | Conflict | Wait) -> Verdict:
@@ -197,6 +207,8 @@ class Processor:
                 await self._give_back(verdict)
         if verdict.claim is not None and verdict.job is not None:
             self._rooms.leases.drop(_ref(verdict.job, verdict.claim))
+        if settlement is Settlement.ACK:
+            self._rooms.checkpoints.passed(Checkpoint.BEFORE_ACK)
         on_time = await delivery.settle(settlement)
         self._rooms.journal.settled(delivery, verdict, settlement, on_time)
 
@@ -209,20 +221,24 @@ class Processor:
             case Retry() as retry:
                 assert verdict.job is not None, "only a run is retried"
                 copy = self._rooms.copier.retry(message, verdict.job, verdict.attempt, retry, now)
-                await self._rooms.publisher.publish(copy)
+                await self._publish(copy)
                 await self._record(verdict, Status.RETRYING, fault=retry.fault, due=retry.due)
             case DeadLetter(fault):
                 copy = self._rooms.copier.dead(message, fault, verdict.attempt, now)
-                await self._rooms.publisher.publish(copy)
+                await self._publish(copy)
                 await self._record(verdict, Status.FAILED, fault=fault)
             case Defer(due):
-                await self._rooms.publisher.publish(self._rooms.copier.defer(message, due, now))
+                await self._publish(self._rooms.copier.defer(message, due, now))
             case Duplicate():
                 pass
             case Release():
                 await self._give_back(verdict)
                 return Settlement.RELEASE
         return Settlement.ACK
+
+    async def _publish(self, copy: Parcel) -> None:
+        await self._rooms.publisher.publish(copy)
+        self._rooms.checkpoints.passed(Checkpoint.AFTER_CONFIRM)
 
     async def _record(
         self,
@@ -250,6 +266,8 @@ class Processor:
                 peak_memory=usage.peak_memory,
             )
         )
+        if status is not Status.PENDING:
+            self._rooms.checkpoints.passed(Checkpoint.AFTER_COMMIT)
 
     async def _give_back(self, verdict: Verdict) -> None:
         await self._record(verdict, Status.PENDING)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
+from consumer.checkpoints import Unarmed
 from consumer.core.admission import AdmissionRules
 from consumer.core.claim import Claim, ClaimRequest
 from consumer.core.decode import DecodeRules
@@ -196,6 +197,7 @@ class World:
             leases=self.held,
             journal=self.notes,
             intake=self.notes,
+            checkpoints=Unarmed(),
         )
         rules = Rules(owner, DecodeRules(), AdmissionRules(100, 60_000), lease=60_000, crash_limit=3)
         self.processor = Processor(rooms, rules, self.time, lambda: 0.5)
