@@ -5,135 +5,24 @@ This is the only reader of the environment. `load` raises ValueError with one se
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from typing import Annotated, Any
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-    SecretStr,
-    ValidationError,
-    field_validator,
-)
+from pydantic import Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
-    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
     TomlConfigSettingsSource,
 )
 
+from config.sections import Broker, Faults, Http, Jobs, Log, Message, Pool, Shutdown, Store, Topology
+
 PREFIX = "CONSUMER_"
 FILE_VARIABLE = "CONSUMER_CONFIG"
 DEFAULTS = Path(__file__).with_name("default.toml")
 NAME = r"^[A-Za-z0-9_-]{1,60}$"
 WORDS = r"^[A-Za-z0-9_-]{1,60}(\.[A-Za-z0-9_-]{1,60})*$"
-
-
-def _split(value: Any) -> Any:
-    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-
-
-CommaList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Broker(_Section):
-    url: SecretStr
-    heartbeat_seconds: Annotated[int, Field(ge=1, le=3600)]
-    connect_timeout_seconds: PositiveFloat
-    publish_timeout_seconds: PositiveFloat
-    prefetch: Annotated[int, Field(ge=0, le=65535)]
-
-    @field_validator("url")
-    @classmethod
-    def _is_amqp(cls, url: SecretStr) -> SecretStr:
-        """Nothing of the URL is quoted: an unencoded password can end up in any part of it."""
-        try:
-            parts = urlsplit(url.get_secret_value())
-            good = parts.scheme in {"amqp", "amqps"} and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            good = False
-        if not good or parts.fragment:
-            raise ValueError(
-                "wanted amqp://user:password@host:port/vhost, or amqps://…, with special characters percent-encoded"
-            )
-        return url
-
-
-class Topology(_Section):
-    mode: Literal["declare", "check"]
-    delivery_limit: PositiveInt
-    delay_tick_ms: Annotated[int, Field(ge=10, le=60_000)]
-    delay_levels: Annotated[int, Field(ge=4, le=24)]
-
-
-class Message(_Section):
-    missing_key: Literal["refuse", "digest"]
-    default_kind: str
-    kind_pointer: Annotated[str, Field(pattern=r"^(/.*)?$")]
-    key_pointer: Annotated[str, Field(pattern=r"^(/.*)?$")]
-    payload_pointer: Annotated[str, Field(pattern=r"^(/.*)?$")]
-    max_bytes: PositiveInt
-    max_depth: Annotated[int, Field(ge=1, le=500)]
-
-
-class Store(_Section):
-    url: SecretStr
-    lease_seconds: Annotated[int, Field(ge=3)]
-    prepared_statements: bool
-
-    @field_validator("url")
-    @classmethod
-    def _is_known(cls, url: SecretStr) -> SecretStr:
-        if not url.get_secret_value().startswith(("sqlite:///", "postgresql://", "postgres://")):
-            raise ValueError("wanted sqlite:///path or postgresql://user:password@host/database")
-        return url
-
-
-class Jobs(_Section):
-    modules: CommaList
-    path: str
-    max_result_bytes: PositiveInt
-    crash_limit: PositiveInt
-    unknown_kind_grace_seconds: NonNegativeInt
-
-
-class Pool(_Section):
-    processes: Annotated[int, Field(ge=0, le=1024)]
-    look_ahead: Annotated[int, Field(ge=0, le=64)]
-    memory_limit: NonNegativeInt
-    kill_grace_seconds: PositiveFloat
-    recycle_jobs: NonNegativeInt
-    start_timeout_seconds: PositiveFloat
-
-
-class Http(_Section):
-    host: str
-    port: Annotated[int, Field(ge=1, le=65535)]
-
-
-class Shutdown(_Section):
-    drain_seconds: Annotated[float, Field(ge=0)]
-
-
-class Faults(_Section):
-    crash_at: Literal["", "after_claim", "after_run", "after_confirm", "after_commit", "before_ack"]
-    crash_after: PositiveInt
-
-
-class Log(_Section):
-    level: Literal["debug", "info", "warning", "error"]
-    format: Literal["auto", "json", "console"]
 
 
 class Settings(BaseSettings):

@@ -1,6 +1,6 @@
 from typing import get_args
 
-from config.settings import Faults
+from config.sections import Faults
 from consumer.core.checkpoint import Checkpoint
 
 

@@ -1,0 +1,117 @@
+"""The sections of the settings: what may be set, and what is refused."""
+
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    SecretStr,
+    field_validator,
+)
+from pydantic_settings import NoDecode
+
+
+def _split(value: Any) -> Any:
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+CommaList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Broker(Section):
+    url: SecretStr
+    heartbeat_seconds: Annotated[int, Field(ge=1, le=3600)]
+    connect_timeout_seconds: PositiveFloat
+    publish_timeout_seconds: PositiveFloat
+    prefetch: Annotated[int, Field(ge=0, le=65535)]
+
+    @field_validator("url")
+    @classmethod
+    def _is_amqp(cls, url: SecretStr) -> SecretStr:
+        """Nothing of the URL is quoted: an unencoded password can end up in any part of it."""
+        try:
+            parts = urlsplit(url.get_secret_value())
+            good = parts.scheme in {"amqp", "amqps"} and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            good = False
+        if not good or parts.fragment:
+            raise ValueError(
+                "wanted amqp://user:password@host:port/vhost, or amqps://…, with special characters percent-encoded"
+            )
+        return url
+
+
+class Topology(Section):
+    mode: Literal["declare", "check"]
+    delivery_limit: PositiveInt
+    delay_tick_ms: Annotated[int, Field(ge=10, le=60_000)]
+    delay_levels: Annotated[int, Field(ge=4, le=24)]
+
+
+class Message(Section):
+    missing_key: Literal["refuse", "digest"]
+    default_kind: str
+    kind_pointer: Annotated[str, Field(pattern=r"^(/.*)?$")]
+    key_pointer: Annotated[str, Field(pattern=r"^(/.*)?$")]
+    payload_pointer: Annotated[str, Field(pattern=r"^(/.*)?$")]
+    max_bytes: PositiveInt
+    max_depth: Annotated[int, Field(ge=1, le=500)]
+
+
+class Store(Section):
+    url: SecretStr
+    lease_seconds: Annotated[int, Field(ge=3)]
+    prepared_statements: bool
+
+    @field_validator("url")
+    @classmethod
+    def _is_known(cls, url: SecretStr) -> SecretStr:
+        if not url.get_secret_value().startswith(("sqlite:///", "postgresql://", "postgres://")):
+            raise ValueError("wanted sqlite:///path or postgresql://user:password@host/database")
+        return url
+
+
+class Jobs(Section):
+    modules: CommaList
+    path: str
+    max_result_bytes: PositiveInt
+    crash_limit: PositiveInt
+    unknown_kind_grace_seconds: NonNegativeInt
+
+
+class Pool(Section):
+    processes: Annotated[int, Field(ge=0, le=1024)]
+    look_ahead: Annotated[int, Field(ge=0, le=64)]
+    memory_limit: NonNegativeInt
+    kill_grace_seconds: PositiveFloat
+    recycle_jobs: NonNegativeInt
+    start_timeout_seconds: PositiveFloat
+
+
+class Http(Section):
+    host: str
+    port: Annotated[int, Field(ge=1, le=65535)]
+
+
+class Shutdown(Section):
+    drain_seconds: Annotated[float, Field(ge=0)]
+
+
+class Faults(Section):
+    crash_at: Literal["", "after_claim", "after_run", "after_confirm", "after_commit", "before_ack"]
+    crash_after: PositiveInt
+
+
+class Log(Section):
+    level: Literal["debug", "info", "warning", "error"]
+    format: Literal["auto", "json", "console"]
