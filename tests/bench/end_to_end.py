@@ -15,6 +15,7 @@ from tests.support.daemon import Daemon
 from tests.support.postgres import Postgres
 from tests.support.producer import Producer
 from tests.support.rabbit import Rabbit
+from tests.support.waiting import eventually
 
 TICKS = 100
 FINISHED = "SELECT count(*) FROM consumer_jobs WHERE status = 'succeeded'"
@@ -51,8 +52,10 @@ async def publish(url: str, first: int, count: int) -> None:
 
 
 async def finished(connection: asyncpg.Connection, count: int) -> None:
-    while await connection.fetchval(FINISHED) < count:
-        await asyncio.sleep(0.1)
+    async def all_are() -> bool:
+        return bool(await connection.fetchval(FINISHED) >= count)
+
+    await eventually(all_are, f"{count} jobs are done", within=600)
 
 
 async def measure(rabbit: Rabbit, database: str, jobs: int) -> None:

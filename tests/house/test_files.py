@@ -31,7 +31,12 @@ def test_a_module_fits_in_the_head() -> None:
 def test_a_unit_test_mirrors_the_module_that_it_tests() -> None:
     tests = [Path(path).relative_to("tests/unit") for path in ours("tests/unit/*test_*.py")]
     sources = {test: source_of(test) for test in tests}
-    assert {str(test): source for test, source in sources.items() if not (ROOT / source).exists()} == {}
+    assert {str(test): source for test, source in sources.items() if not is_there(source)} == {}
+
+
+def is_there(source: str) -> bool:
+    """A module, or a package of that name."""
+    return (ROOT / source).exists() or (ROOT / source.removesuffix(".py")).is_dir()
 
 
 def source_of(test: Path) -> str:

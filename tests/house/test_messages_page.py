@@ -8,7 +8,7 @@ from consumer.core.strict_json import MAX_DIGITS
 from schemas import amqp, headers
 from schemas.codes import Code
 
-PAGE = (Path(__file__).parents[3] / "docs" / "messages.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "messages.md").read_text("utf-8")
 
 
 def test_the_page_for_producers_lists_every_code_once_and_no_other() -> None:

@@ -1,0 +1,58 @@
+"""What a scrape shows before anything has happened."""
+
+from prometheus_client import CollectorRegistry
+
+from consumer.metrics import Metrics
+from schemas.codes import Code
+
+FORBIDDEN_LABELS = {"job", "instance", "namespace", "pod", "container", "service", "endpoint"}
+SERIES_BUDGET = 2_500
+
+
+def registry_with(kinds: int) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    Metrics(registry, "default").expect(f"kind-{number}" for number in range(kinds))
+    return registry
+
+
+def test_every_bound_label_set_is_there_at_zero_from_the_start() -> None:
+    registry = registry_with(2)
+    for kind in ("kind-0", "kind-1", "_unknown"):
+        for code in Code:
+            labels = {"queue": "default", "kind": kind, "code": code}
+            assert registry.get_sample_value("consumer_dead_letters_total", labels) == 0
+    labels = {"target": "retry", "result": "returned"}
+    assert registry.get_sample_value("consumer_publishes_total", labels) == 0
+    assert registry.get_sample_value("consumer_broker_sessions_total", {"reason": "cancelled"}) == 0
+
+
+def test_no_label_clashes_with_those_of_the_scraped_target() -> None:
+    samples = [sample for family in registry_with(1).collect() for sample in family.samples]
+    assert [sample.name for sample in samples if FORBIDDEN_LABELS & sample.labels.keys()] == []
+
+
+def test_a_pod_of_twenty_kinds_stays_within_the_budget_of_series() -> None:
+    samples = [sample for family in registry_with(20).collect() for sample in family.samples]
+    assert len(samples) <= SERIES_BUDGET
+
+
+def test_there_are_no_created_series() -> None:
+    names = {sample.name for family in registry_with(1).collect() for sample in family.samples}
+    assert [name for name in names if name.endswith("_created")] == []
+
+
+def test_the_figures_of_the_pool_are_read_at_the_scrape() -> None:
+    class Figures:
+        children, busy, running, slots, waiting = 2, 1, 1, 4, 3
+        oldest_start: int | None = 5_000
+
+    registry = CollectorRegistry()
+    metrics = Metrics(registry, "default")
+    figures = Figures()
+    metrics.show_pool(lambda: figures, 6)
+    labels = {"queue": "default"}
+    assert registry.get_sample_value("consumer_jobs_waiting", labels) == 3
+    figures.waiting = 0
+    assert registry.get_sample_value("consumer_jobs_waiting", labels) == 0
+    assert registry.get_sample_value("consumer_child_busy_ratio", {"pool": "cpu"}) == 0.5
+    assert registry.get_sample_value("consumer_oldest_running_start_timestamp_seconds", labels) == 5
