@@ -50,8 +50,8 @@ from consumer.watch import Watch
 from consumer.worker.config import PoolConfig
 from consumer.worker.pool import Pool
 
-LOOK_AHEAD = 2
-"""Deliveries in hand beyond the places in the pool, so that a place never waits for the broker."""
+PREFETCH_PER_PLACE = 2
+"""One delivery in the place, and one that waits for it or for its commit, so that no place waits for the broker."""
 
 
 def clock() -> int:
@@ -174,7 +174,7 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     publisher = AmqpPublisher(settings.broker.publish_timeout_seconds, metrics.publish_observed)
     leases = LeaseKeeper(store, settings.store.lease_seconds * 1000)
     journal = SettlementJournal(metrics, kinds, clock)
-    prefetch = settings.broker.prefetch or pool.figures().slots + LOOK_AHEAD
+    prefetch = settings.broker.prefetch or pool.figures().slots * PREFETCH_PER_PLACE
 
     async def open_one() -> Session:
         return await open_session(broker_of(settings), topology, Mode(settings.topology.mode), publisher)

@@ -12,7 +12,9 @@ from consumer.core.topology import Topology
 from consumer.metrics import Metrics
 
 EVERY = 15.0
-"""Seconds."""
+"""Seconds between two looks."""
+SOON = 0.5
+"""Seconds between two looks for a session that there is something to look at."""
 
 
 class Depth(Protocol):
@@ -47,7 +49,7 @@ class Watch:
             session = self._session()
             if session is not None:
                 await self.look(session)
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(EVERY if session is not None else SOON)
 
     async def look(self, session: Session) -> None:
         """One look; any doubt about the session ends it."""

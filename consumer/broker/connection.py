@@ -1,31 +1,47 @@
 """Opening a connection, and telling what went wrong in words that hold no secret."""
 
 import asyncio
-from dataclasses import dataclass
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import aio_pika
 from aio_pika.abc import AbstractConnection
 from aio_pika.exceptions import AMQPError, AuthenticationError, ProbableAuthenticationError
 from aiormq.abc import AbstractChannel
-from pamqp import commands
+from aiormq.exceptions import InvalidFrameError
+from aiormq.exceptions import InvalidFrameError
 from yarl import URL
 
+from consumer.broker.endpoints import Login, logged_in, shown
 from consumer.core.errors import BrokerRefused, BrokerUnavailable
 
 CLIENT_ERRORS = (AMQPError, OSError, TimeoutError, RuntimeError, asyncio.CancelledError, StopAsyncIteration)
 """What aio-pika and aiormq raise when a connection or channel is away. aiormq ends calls that were under way
 when a channel closed by cancelling them, which is not a cancellation of ours; and it says StopAsyncIteration
 where a connection ends during its opening."""
-NOT_ALLOWED = (403, 530)
-"""Reply codes of a connection that is refused for its user, password or virtual host."""
+REFUSED_AT_OPEN = ("Connection.OpenOk", "Connection.Close")
+"""What aiormq's error names when the broker answers the opening of a virtual host with a close; no more is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Paths, read again at each connect, so that a rotation needs no restart. Empty: there is none."""
+
+    user: str = ""
+    password: str = ""
+    ca: str = ""
+    cert: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig:
-    """Seconds. `name` is shown in the broker's list of connections."""
+    """One broker. Seconds. `name` is shown in the broker's list of connections."""
 
-    url: str
+    url: str = field(repr=False)
     name: str
+    files: Files = Files()
     heartbeat: int = 30
     connect_timeout: float = 10.0
     publish_timeout: float = 10.0
@@ -33,25 +49,56 @@ class BrokerConfig:
     @property
     def place(self) -> str:
         """Host, port and vhost, for people."""
-        url = URL(self.url)
-        vhost = url.path.lstrip("/") or "/"
-        return f"{url.host}:{url.port or (5671 if url.scheme == 'amqps' else 5672)}, vhost '{vhost}'"
+        return shown(self.url)
 
 
 async def connect(config: BrokerConfig, purpose: str) -> AbstractConnection:
     """Open one plain connection; raise BrokerUnavailable with one sentence that says why not."""
-    url = URL(config.url).update_query(heartbeat=config.heartbeat, name=f"{config.name} {purpose}")
+    login = Login(_line_of("user_file", config.files.user), _line_of("password_file", config.files.password))
+    url = URL(logged_in(config.url, login), encoded=True)
+    url = url.update_query(heartbeat=config.heartbeat, name=f"{config.name} {purpose}")
+    trust = await asyncio.to_thread(_trust, config.files) if url.scheme == "amqps" else None
     try:
-        return await aio_pika.connect(url, timeout=config.connect_timeout)
+        return await aio_pika.connect(url, timeout=config.connect_timeout, ssl_context=trust)
     except (AuthenticationError, ProbableAuthenticationError):
-        raise BrokerRefused(f"the broker at {config.place} refused user or password: check broker.url") from None
+        raise BrokerRefused(
+            f"the broker at {config.place} refused user or password: check broker.url and what is set beside it"
+        ) from None
     except (*CLIENT_ERRORS, ValueError) as error:
         if is_our_cancellation(error):
             raise
-        close = next((arg for arg in error.args if isinstance(arg, commands.Connection.Close)), None)
-        if close is not None and close.reply_code in NOT_ALLOWED:
-            raise BrokerRefused(f"the broker at {config.place} refused us: {close.reply_text}") from None
+        if isinstance(error, InvalidFrameError) and all(word in str(error) for word in REFUSED_AT_OPEN):
+            raise BrokerRefused(
+                f"the broker at {config.place} doesn't let this user in: the virtual host isn't there, or the user "
+                "has no permission on it; check broker.url"
+            ) from None
         raise BrokerUnavailable(f"no connection to the broker at {config.place}: {reason(error)}") from None
+
+
+def _line_of(setting: str, path: str) -> str:
+    """What a file holds, without the newline that editors put at its end; empty where there is no file."""
+    if not path:
+        return ""
+    try:
+        return Path(path).read_text().rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BrokerRefused(f"broker.{setting} can't be read: {path}: {_why(error)}") from None
+
+
+def _trust(files: Files) -> ssl.SSLContext:
+    """Whom to trust, and who we are. The name of the host is always verified."""
+    try:
+        context = ssl.create_default_context(cafile=files.ca or None)
+        if files.cert:
+            context.load_cert_chain(files.cert, files.key or None)
+    except OSError as error:
+        named = ", ".join(filter(None, (files.ca, files.cert, files.key)))
+        raise BrokerRefused(f"broker.ca_file, cert_file or key_file can't be used: {named}: {_why(error)}") from None
+    return context
+
+
+def _why(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else "it is not text"
 
 
 async def open_channel(connection: AbstractConnection, *, confirms: bool = False) -> AbstractChannel:
@@ -62,6 +109,23 @@ async def open_channel(connection: AbstractConnection, *, confirms: bool = False
     channel = connection.channel(publisher_confirms=confirms, on_return_raises=False)
     await channel.initialize()
     return await channel.get_underlay_channel()
+
+
+async def closed(part: AbstractConnection | AbstractChannel) -> None:
+    """Close it, for at most CLOSE_TIMEOUT. Never raises."""
+    try:
+        if not part.is_closed:
+            await asyncio.wait_for(part.close(), CLOSE_TIMEOUT)
+    except CLIENT_ERRORS as error:
+        if is_our_cancellation(error):
+            raise
+
+
+def is_undecodable(error: BaseException | None) -> bool:
+    """Whether the client gave up over what the broker sent. What it says of a lost connection are AMQP errors."""
+    return isinstance(error, InvalidFrameError) or (
+        isinstance(error, Exception) and not isinstance(error, AMQPError | OSError | StopAsyncIteration)
+    )
 
 
 def reason(error: BaseException) -> str:
