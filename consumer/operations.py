@@ -30,7 +30,9 @@ async def submit(settings: Settings, kind: str, key: str, body: bytes) -> Row:
     """
     now = clock()
     if len(kind.encode()) > PROPERTY_LIMIT:
-        raise SettingsError(f"the job can't be submitted: its kind has more than the {PROPERTY_LIMIT} bytes of a property")
+        raise SettingsError(
+            f"the job can't be submitted: its kind has more than the {PROPERTY_LIMIT} bytes of a property"
+        )
     fits = len(key.encode()) <= PROPERTY_LIMIT
     message = Message(
         body,

@@ -2,6 +2,7 @@
 
 import json
 import re
+from asyncio import gather
 from typing import Any
 
 import pytest
@@ -140,49 +141,63 @@ async def test_what_a_handler_said_can_t_drive_the_terminal(amqp_url: str, sqlit
     assert as_json(await consumer("status", "odd.result", "odd.result", "--json", settings=chosen))["result"] == text
 
 
-async def test_the_topology_is_shown_checked_and_declared(amqp_url: str, sqlite_url: str) -> None:
+async def test_the_topology_is_shown_from_the_settings_alone() -> None:
+    nowhere = settings(f"amqp://127.0.0.1:{free_port()}/", "memory://")
+    plain, told = await gather(
+        consumer("topology", "show", settings=nowhere), consumer("topology", "show", "--json", settings=nowhere)
+    )
+    assert {"jobs.default", "jobs.default.dead"} <= {queue["name"] for queue in as_json(told)["queues"]}
+    assert "queue jobs.default" in good(plain)
+
+
+async def test_the_topology_is_checked_and_declared(amqp_url: str, sqlite_url: str) -> None:
     chosen = settings(amqp_url, sqlite_url)
-    shown = as_json(await consumer("topology", "show", "--json", settings=chosen))
-    assert {"jobs.default", "jobs.default.dead"} <= {queue["name"] for queue in shown["queues"]}
-    assert "queue jobs.default" in good(await consumer("topology", "show", settings=chosen))
-    missing = await consumer("topology", "check", settings=chosen)
+    missing, told = await gather(
+        consumer("topology", "check", settings=chosen), consumer("topology", "check", "--json", settings=chosen)
+    )
     refused(missing, TOPOLOGY, "exchange 'jobs'", "not on the broker", "consumer topology declare")
-    told = await consumer("topology", "check", "--json", settings=chosen)
     assert told.code == TOPOLOGY
     assert json.loads(told.out)["faults"]
     assert as_json(await consumer("topology", "declare", "--json", settings=chosen))["faults"] == []
-    assert as_json(await consumer("topology", "check", "--json", settings=chosen))["faults"] == []
-    good(await consumer("topology", "check", settings=chosen))
-    other = chosen | {"TOPOLOGY__DELIVERY_LIMIT": "7"}
-    refused(
-        await consumer("topology", "declare", settings=other), TOPOLOGY, "x-delivery-limit = 100, wanted 7", "deleted"
+    plain, told, other = await gather(
+        consumer("topology", "check", settings=chosen),
+        consumer("topology", "check", "--json", settings=chosen),
+        consumer("topology", "declare", settings=chosen | {"TOPOLOGY__DELIVERY_LIMIT": "7"}),
     )
+    assert "as wanted" in good(plain)
+    assert as_json(told)["faults"] == []
+    refused(other, TOPOLOGY, "x-delivery-limit = 100, wanted 7", "deleted")
 
 
 async def test_settings_are_shown_and_checked(amqp_url: str, sqlite_url: str) -> None:
     chosen = settings(amqp_url, sqlite_url)
-    shown = as_json(await consumer("config", "show", "--json", settings=chosen))
+    told, plain, checked, as_data = await gather(
+        *(consumer("config", *arguments, settings=chosen) for arguments in (["show", "--json"], ["show"])),
+        *(consumer("config", *arguments, settings=chosen) for arguments in (["check"], ["check", "--json"])),
+    )
+    shown = as_json(told)
     assert (shown["queue"], shown["pool"]["processes"]) == ("default", 2)
     assert "guest" not in json.dumps(shown)
-    assert "pool.processes" in good(await consumer("config", "show", settings=chosen))
-    good(await consumer("config", "check", settings=chosen))
-    assert as_json(await consumer("config", "check", "--json", settings=chosen)) == {"settings": "valid"}
-    for command in ("show", "check"):
-        refused(
-            await consumer("config", command, settings=chosen | {"POOL__PROCESES": "2", "QUEUE": "a b"}),
-            WRONG,
-            "CONSUMER_POOL__PROCESES",
-        )
+    assert "pool.processes" in good(plain)
+    assert "valid" in good(checked)
+    assert as_json(as_data) == {"settings": "valid"}
+
+
+@pytest.mark.parametrize("command", ["show", "check"])
+async def test_wrong_settings_are_not_shown_and_not_valid(amqp_url: str, sqlite_url: str, command: str) -> None:
+    wrong = settings(amqp_url, sqlite_url) | {"POOL__PROCESES": "2"}
+    refused(await consumer("config", command, settings=wrong), WRONG, "CONSUMER_POOL__PROCESES")
 
 
 async def test_the_doctor_finds_nothing_where_all_is_well(amqp_url: str, sqlite_url: str) -> None:
     chosen = settings(amqp_url, sqlite_url)
     good(await consumer("topology", "declare", settings=chosen))
-    found = as_json(await consumer("doctor", "--json", settings=chosen))
+    told, plain = await gather(consumer("doctor", "--json", settings=chosen), consumer("doctor", settings=chosen))
+    found = as_json(told)
     assert set(found) == {"job modules", "store", "broker", "topology"}
     assert all(part["well"] for part in found.values()), found
     assert "RabbitMQ" in found["broker"]["detail"]
-    assert "FAULT" not in good(await consumer("doctor", settings=chosen))
+    assert "FAULT" not in good(plain)
 
 
 async def test_the_doctor_names_each_part_that_is_unwell() -> None:

@@ -15,7 +15,7 @@ from tests.support.rows import Row, all_are
 from tests.support.settings import settings
 from tests.support.waiting import eventually
 
-OUTAGE = 2.0
+OUTAGE = 1.5
 """Seconds that something stays away, so that a hot loop would show."""
 TRIES = 12
 """Tries with backoff that fit into an outage, and log lines likewise."""
