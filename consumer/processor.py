@@ -5,7 +5,7 @@ receive → decode → admit → claim → execute → decide → carry out → 
 
 from collections.abc import Hashable
 from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from consumer.core.admission import AdmissionRules, turned_away
@@ -22,7 +22,7 @@ from consumer.core.disposition import (
     Retry,
     Settlement,
 )
-from consumer.core.errors import StoreUnavailable, Unavailable
+from consumer.core.errors import StoreRefused, StoreUnavailable, Unavailable
 from consumer.core.job import Fault, Job, Refusal
 from consumer.core.outcome import Interrupted, Outcome, Usage
 from consumer.core.parcels import Copier
@@ -133,6 +133,8 @@ class Processor:
         except StoreUnavailable as error:
             self._rooms.intake.trip(error)
             return Verdict(Release("store_unavailable"), job.kind, job.key, job)
+        except StoreRefused as error:
+            return Verdict(DeadLetter(Fault(Code.MISSING_KEY, "StoreRefused", str(error))), job.kind, job.key, job)
         finally:
             slot.free()
         return self._decided(job, claim, policy, outcome)
@@ -199,7 +201,7 @@ class Processor:
     async def _finish(self, delivery: Delivery, verdict: Verdict) -> None:
         """Carry out and settle: the one place that settles."""
         try:
-            settlement = await self._carry_out(delivery, verdict)
+            verdict, settlement = await self._carry_out_or_bury(delivery, verdict)
         except Unavailable as error:
             self._rooms.intake.trip(error)
             settlement = Settlement.RELEASE
@@ -211,6 +213,14 @@ class Processor:
             self._rooms.checkpoints.passed(Checkpoint.BEFORE_ACK)
         on_time = await delivery.settle(settlement)
         self._rooms.journal.settled(delivery, verdict, settlement, on_time)
+
+    async def _carry_out_or_bury(self, delivery: Delivery, verdict: Verdict) -> tuple[Verdict, Settlement]:
+        """A result that the store can't hold is the job's own failure: tried again, it would be refused again."""
+        try:
+            return verdict, await self._carry_out(delivery, verdict)
+        except StoreRefused as error:
+            refused = replace(verdict, disposition=DeadLetter(Fault(Code.RESULT_NOT_JSON, "StoreRefused", str(error))))
+            return refused, await self._carry_out(delivery, refused)
 
     async def _carry_out(self, delivery: Delivery, verdict: Verdict) -> Settlement:
         """The order is the promise: commit or confirm first, then record, then ack."""

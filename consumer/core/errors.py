@@ -4,6 +4,7 @@ ConsumerError
 ├── SettingsError      exit 2    a setting is wrong; says which and what is wanted
 ├── JobModulesError    exit 3    job modules can't be imported or contradict each other
 ├── TopologyError      exit 4    queues or exchanges on the broker differ from what we need
+├── StoreRefused                 the store works, and can't hold this one item: no use in trying it again
 └── Unavailable                  our own I/O failed; never the job's fault, never fatal
     ├── StoreUnavailable
     └── BrokerUnavailable
@@ -28,6 +29,12 @@ class JobModulesError(ConsumerError):
 
 class TopologyError(ConsumerError):
     exit_code = 4
+
+
+class StoreRefused(ConsumerError):
+    """Whoever meets it gives up the one job that it is about; everybody else goes on."""
+
+    exit_code = 1
 
 
 class Unavailable(ConsumerError):

@@ -33,7 +33,10 @@ class Delivery(Protocol):
 
 
 class Store(Protocol):
-    """Raises StoreUnavailable from every method where the store can't answer; nothing else."""
+    """Raises StoreUnavailable from every method where the store can't answer.
+
+    Raises StoreRefused where it can't hold what it was given: a name, or the result in a write; nothing else.
+    """
 
     async def claim(self, request: ClaimRequest) -> Claim: ...
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
-from consumer.core.errors import StoreUnavailable
+from consumer.core.errors import StoreRefused, StoreUnavailable
 
 BATCH_LIMIT = 256
 TURNS = 4
@@ -37,7 +37,10 @@ class Committer(Generic[Item, Answer]):
         self._closed = False
 
     async def submit(self, item: Item) -> Answer:
-        """Return the item's own answer once its batch is committed; a failed batch fails each of its callers."""
+        """Return the item's own answer once its batch is committed; a failed batch fails each of its callers.
+
+        A batch that the store refuses is halved until the guilty item is alone, so that it fails nobody else.
+        """
         if self._closed:
             raise StoreUnavailable("the store is closed: it takes nothing more")
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -65,6 +68,9 @@ class Committer(Generic[Item, Answer]):
     async def _commit_batch(self, batch: list[tuple[Item, asyncio.Future[Answer]]]) -> None:
         try:
             answers = await self._commit([item for item, _ in batch])
+        except StoreRefused as error:
+            await self._commit_halves(batch, error)
+            return
         except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear of it
             for _, waiter in batch:
                 _fail(waiter, error)
@@ -72,6 +78,14 @@ class Committer(Generic[Item, Answer]):
         for (_, waiter), answer in zip(batch, answers, strict=True):
             if not waiter.done():
                 waiter.set_result(answer)
+
+    async def _commit_halves(self, batch: list[tuple[Item, asyncio.Future[Answer]]], error: StoreRefused) -> None:
+        if len(batch) == 1:
+            _fail(batch[0][1], error)
+            return
+        middle = len(batch) // 2
+        for half in (batch[:middle], batch[middle:]):
+            await self._commit_batch(half)
 
     def _next_batch(self) -> list[tuple[Item, asyncio.Future[Answer]]]:
         batch: dict[Hashable, tuple[Item, asyncio.Future[Answer]]] = {}
@@ -92,6 +106,6 @@ class Committer(Generic[Item, Answer]):
 def _fail(waiter: asyncio.Future[Answer], error: Exception) -> None:
     """Each caller gets its own exception: a shared one would collect all their tracebacks."""
     if not waiter.done():
-        failure = StoreUnavailable(str(error))
+        failure = StoreRefused(str(error)) if isinstance(error, StoreRefused) else StoreUnavailable(str(error))
         failure.__cause__ = error
         waiter.set_exception(failure)

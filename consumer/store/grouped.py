@@ -5,7 +5,7 @@ from time import perf_counter
 from typing import Protocol, TypeVar
 
 from consumer.core.claim import Claim, ClaimRequest
-from consumer.core.errors import StoreUnavailable
+from consumer.core.errors import StoreRefused, StoreUnavailable
 from consumer.core.row import Change, Ref, Row
 from consumer.store.committer import Committer
 
@@ -48,7 +48,13 @@ class GroupedStore:
         return await self._claims.submit(request)
 
     async def write(self, change: Change) -> bool:
-        return await self._writes.submit(change)
+        try:
+            return await self._writes.submit(change)
+        except StoreRefused as error:
+            if change.result is not None:
+                raise
+            # All else in a change is ours, so the fault is in the table, which a person may have altered.
+            raise StoreUnavailable(str(error)) from error
 
     async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]:
         if not refs:
@@ -81,8 +87,10 @@ class GroupedStore:
         try:
             value = await answer
             result = "ok"
-        except StoreUnavailable:
+        except (StoreUnavailable, StoreRefused):
             raise
+        except (UnicodeError, OverflowError) as error:
+            raise StoreRefused(f"the store can't hold this data: {type(error).__name__}") from error
         except Exception as error:
             message = f"the store failed in {operation}: {type(error).__name__}, which is a bug of ours"
             raise StoreUnavailable(message) from error

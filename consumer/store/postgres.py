@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import asyncpg
 
 from consumer.core.claim import Claim, ClaimRequest, Run, decide
+from consumer.core.errors import StoreRefused
 from consumer.core.row import Change, Ref, Row, Status
 from consumer.store import statements as sql
 from consumer.store.change import apply
@@ -108,15 +109,18 @@ async def _claim_known(connection: asyncpg.Connection, requests: Sequence[ClaimR
 
 
 async def _complete(connection: asyncpg.Connection, changes: Sequence[Change]) -> dict[Name, bool]:
-    records = await connection.fetch(
-        sql.COMPLETE,
-        *_ref_columns([change.ref for change in changes]),
+    parameters = (
         [None if change.result is None else change.result.decode() for change in changes],
         [change.started_at for change in changes],
         [change.finished_at for change in changes],
         [change.cpu_seconds for change in changes],
         [change.peak_memory for change in changes],
     )
+    try:
+        records = await connection.fetch(sql.COMPLETE, *_ref_columns([change.ref for change in changes]), *parameters)
+    except asyncpg.IntegrityConstraintViolationError as error:
+        # Their claims met the same table, so it is a result that meets a constraint that somebody added for results.
+        raise StoreRefused(f"the database has a constraint against this result: {type(error).__name__}") from error
     return {(record["kind"], record["key"]): True for record in records}
 
 

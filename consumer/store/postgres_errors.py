@@ -2,12 +2,15 @@
 
 import asyncpg
 
-from consumer.core.errors import StoreUnavailable
+from consumer.core.errors import StoreRefused, StoreUnavailable
 
 SESSION_LOST = ("08", "57P", "25006")
 """SQLSTATEs: connection trouble, the server going away, and a node that is read-only since a failover."""
 REFUSED = ("28", "3D", "42")
 """SQLSTATEs that waiting doesn't cure: credentials, the database's name, privileges, unknown settings."""
+UNFIT_DATA = ("22", "54")
+"""SQLSTATEs that speak of one value, and not of the server: text or JSON that it can't read, a name too long for an
+index. Not 23: a constraint that somebody added, or a missing partition, would hit every job."""
 
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 """The internal one is what the driver makes of a session that the server ended while it lay idle."""
@@ -24,7 +27,10 @@ def is_refusal(error: BaseException | None) -> bool:
     return isinstance(error, asyncpg.PostgresError) and (error.sqlstate or "").startswith(REFUSED)
 
 
-def unavailable(where: str, error: Exception) -> StoreUnavailable:
+def trouble(where: str, error: Exception) -> StoreUnavailable | StoreRefused:
+    if isinstance(error, asyncpg.PostgresError) and (error.sqlstate or "").startswith(UNFIT_DATA):
+        # the driver's own text would quote the value
+        return StoreRefused(f"the store at {where} can't hold this data: {type(error).__name__}")
     return StoreUnavailable(f"the store at {where} can't be used: {_describe(error)}")
 
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from consumer.store.postgres_errors import DRIVER_ERRORS, is_doubtful, unavailable
+from consumer.store.postgres_errors import DRIVER_ERRORS, is_doubtful, trouble
 
 LIMIT = 4
 WAIT_SECONDS = 5.0
@@ -42,7 +42,7 @@ class Sessions:
             finally:
                 self._free.release()
         except DRIVER_ERRORS as error:
-            raise unavailable(self._place, error) from error
+            raise trouble(self._place, error) from error
 
     async def close(self) -> None:
         while self._idle:

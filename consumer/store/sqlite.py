@@ -2,13 +2,14 @@
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
 
 from consumer.core.claim import Claim, ClaimRequest, decide
-from consumer.core.errors import StoreUnavailable
+from consumer.core.errors import StoreRefused, StoreUnavailable
 from consumer.core.ports import Clock
 from consumer.core.row import Change, Ref, Row, Status
 from consumer.store.change import apply
@@ -75,6 +76,8 @@ class SqliteBackend:
     async def _in_thread(self, work: Callable[[], T]) -> T:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        except sqlite3.DataError as error:
+            raise StoreRefused(f"the store file {self._path} can't hold this data: {error}") from error
         except sqlite3.Error as error:
             raise _unavailable(self._path, error) from error
 
@@ -118,7 +121,7 @@ def _connect(path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
         connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA journal_mode = WAL")
+        _use_wal(connection)
         # An acked message is gone from the broker, so its result must survive a power cut.
         connection.execute("PRAGMA synchronous = FULL")
         _transaction(connection, lambda: _migrate(connection))
@@ -126,6 +129,20 @@ def _connect(path: str) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """SQLite waits for a lock, but not here: of two that start on one new file, one is told at once that it's locked."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _migrate(connection: sqlite3.Connection) -> None:

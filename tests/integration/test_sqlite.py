@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from consumer.core.claim import Done, Run
-from consumer.core.errors import StoreUnavailable
+from consumer.core.errors import StoreRefused, StoreUnavailable
 from consumer.store import sqlite
 from consumer.store.open import open_store
-from tests.contract.stores import KIND, claim_of, run_of, success
+from tests.contract.stores import KIND, claim_of, failure, run_of, success
 
 
 async def test_a_store_that_is_opened_again_knows_what_it_knew(sqlite_url: str) -> None:
@@ -76,12 +76,21 @@ async def test_the_loop_runs_on_while_a_transaction_waits(sqlite_url: str) -> No
 
 
 async def test_a_batch_that_fails_half_way_leaves_nothing_behind(sqlite_url: str) -> None:
+    backend = await sqlite.open_sqlite(sqlite_url.removeprefix("sqlite:///"), lambda: 0)
+    with pytest.raises(OverflowError):
+        await backend.claim([claim_of("a"), claim_of("b", deadline=2**70)])
+    assert await backend.find(KIND, "a") is None
+    await backend.close()
+
+
+async def test_a_result_that_is_no_text_fails_alone_and_its_batch_is_written(sqlite_url: str) -> None:
     store = await open_store(sqlite_url)
-    too_large = claim_of("b", deadline=2**70)
-    answers = await asyncio.gather(*map(store.claim, [claim_of("a"), too_large]), return_exceptions=True)
-    assert [type(answer) for answer in answers] == [StoreUnavailable, StoreUnavailable]
-    assert await store.find(KIND, "a") is None
-    assert await store.claim(claim_of("a")) == Run(1, 1)
+    refs = await asyncio.gather(*(run_of(store, claim_of(key)) for key in "abc"))
+    changes = [success(refs[0]), success(refs[1], b"\xff"), success(refs[2])]
+    answers = await asyncio.gather(*map(store.write, changes), return_exceptions=True)
+    assert (answers[0], answers[2]) == (True, True)
+    assert isinstance(answers[1], StoreRefused)
+    assert await store.write(failure(refs[1]))
     await store.close()
 
 

@@ -9,7 +9,7 @@ from consumer.core.claim import Claim, ClaimRequest
 from consumer.core.decode import DecodeRules
 from consumer.core.delay import Ladder
 from consumer.core.disposition import Settlement
-from consumer.core.errors import PublishFailed, StoreUnavailable, Unavailable
+from consumer.core.errors import PublishFailed, StoreRefused, StoreUnavailable, Unavailable
 from consumer.core.job import Message
 from consumer.core.outcome import Outcome, Succeeded, Usage
 from consumer.core.parcels import Copier
@@ -55,18 +55,24 @@ class TestDelivery:
 
 @dataclass
 class TestStore:
-    """The memory store, away for the next calls of the operations named in `away`."""
+    """The memory store, away for the next calls of the operations named in `away`.
+
+    It refuses keys and results that are `unfit`, whatever else goes on.
+    """
 
     __test__ = False
     inner: GroupedStore
     away: list[str] = field(default_factory=list)
+    unfit: tuple[str | bytes, ...] = ()
 
     async def claim(self, request: ClaimRequest) -> Claim:
         self._check("claim")
+        self._check_fit(request.key)
         return await self.inner.claim(request)
 
     async def write(self, change: Change) -> bool:
         self._check("write")
+        self._check_fit(change.result)
         return await self.inner.write(change)
 
     async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]:
@@ -83,6 +89,10 @@ class TestStore:
 
     async def close(self) -> None:
         await self.inner.close()
+
+    def _check_fit(self, data: str | bytes | None) -> None:
+        if data in self.unfit:
+            raise StoreRefused("the store can't hold this data")
 
     def _check(self, operation: str) -> None:
         if operation in self.away:

@@ -266,6 +266,27 @@ async def test_settle_when_the_channel_is_gone_is_noted_and_the_redelivery_is_a_
     assert len(world.slots.executed) == 1
 
 
+async def test_a_result_that_the_store_cannot_hold_is_dead_lettered_and_not_run_again() -> None:
+    world = World()
+    world.store.unfit = (b'{"ok": true}',)
+    first, again = await world.deliver(message()), await world.deliver(message())
+    assert (first.settled, again.settled) == (ACK, ACK)
+    assert len(world.slots.executed) == 1
+    assert [copy.message.headers[headers.CODE] for copy in world.publisher.confirmed] == ["result_not_json"]
+    row = await world.row()
+    assert (row.status, row.fault and row.fault.code) == (Status.FAILED, Code.RESULT_NOT_JSON)
+    assert (world.notes.trips, world.held.refs) == ([], set())
+
+
+async def test_a_key_that_the_store_cannot_hold_is_dead_lettered_and_intake_goes_on() -> None:
+    world = World()
+    world.store.unfit = ("a",)
+    delivery = await world.deliver(message())
+    assert delivery.settled == ACK
+    assert world.publisher.confirmed[0].message.headers[headers.CODE] == "missing_key"
+    assert (world.notes.trips, world.slots.executed, world.slots.taken) == ([], [], 0)
+
+
 async def test_a_released_delivery_leaves_no_lease_behind() -> None:
     world = World(interrupt)
     await world.deliver(message())

@@ -3,7 +3,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from consumer.core.errors import StoreUnavailable
+from consumer.core.errors import StoreRefused, StoreUnavailable
 from consumer.store.committer import Committer
 
 
@@ -24,6 +24,8 @@ class Database:
         await self.gate.wait()
         if self.error:
             raise self.error
+        if any("unfit" in item for item in items):
+            raise StoreRefused("unfit data")
         return [item.upper() for item in items]
 
 
@@ -87,6 +89,19 @@ async def test_a_failed_batch_fails_each_of_its_callers_and_no_other() -> None:
     assert failed[0] is not failed[1]
     database.error = None
     assert await writes.submit("c") == "C"
+
+
+async def test_an_item_that_the_store_refuses_fails_alone_and_its_batch_goes_on() -> None:
+    database = Database(open_gate=False)
+    writes = committer(database)
+    first = await first_in_flight(database, writes.submit)
+    tasks = together(writes.submit, "a", "b", "c unfit", "d", "e", "f unfit", "g")
+    database.gate.set()
+    await first
+    answers = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [str(answer) for answer in answers] == ["A", "B", "unfit data", "D", "E", "unfit data", "G"]
+    assert [type(answers[place]) for place in (2, 5)] == [StoreRefused, StoreRefused]
+    assert await writes.submit("h") == "H"
 
 
 async def test_a_caller_that_gives_up_in_flight_leaves_its_batch_alone() -> None:

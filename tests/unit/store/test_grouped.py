@@ -1,9 +1,10 @@
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from consumer.core.claim import ClaimRequest, Run
-from consumer.core.errors import StoreUnavailable
+from consumer.core.errors import StoreRefused, StoreUnavailable
 from consumer.core.row import Change, Ref, Row, Status
 from consumer.store.grouped import GroupedStore
 from consumer.store.memory import MemoryBackend
@@ -61,6 +62,23 @@ async def test_an_error_is_observed_and_told_as_store_unavailable_without_its_va
     assert "ValueError" in str(caught.value)
     assert "secret" not in str(caught.value)
     assert watch.seen == [("probe", "error", 1), ("find", "error", 1)]
+
+
+class Unfit(MemoryBackend):
+    """A table that refuses every write."""
+
+    async def write(self, changes: Sequence[Change]) -> list[bool]:
+        raise StoreRefused("a constraint")
+
+
+async def test_only_a_result_can_be_refused_since_all_else_in_a_write_is_ours() -> None:
+    jobs = store(Watch(), Unfit)
+    ref = Ref("mail.send", "key-1", 1)
+    with pytest.raises(StoreRefused):
+        await jobs.write(Change(ref, Status.SUCCEEDED, result=b"1"))
+    for status in (Status.RETRYING, Status.FAILED, Status.PENDING):
+        with pytest.raises(StoreUnavailable, match="a constraint"):
+            await jobs.write(Change(ref, status))
 
 
 async def test_nothing_to_renew_asks_nobody() -> None:
