@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from config.settings import Settings
 from consumer.app import broker_of, clock, pool_of, rules_of, store_of, topology_of
 from consumer.broker.connection import connect
+from consumer.broker.deadletters import dead_letters
 from consumer.broker.declare import Mode, faults
 from consumer.broker.publisher import AmqpPublisher
 from consumer.broker.session import open_session
+from consumer.core.deadletters import code_of
 from consumer.core.decode import decode
 from consumer.core.errors import ConsumerError, SettingsError
 from consumer.core.job import Message, Refusal
+from consumer.core.parcels import Copier
 from consumer.core.ports import Parcel, Store
 from consumer.core.row import Row, Status
 from consumer.worker.pool import Pool
@@ -67,12 +70,39 @@ async def submit(settings: Settings, kind: str, key: str, body: bytes) -> Row:
 
 async def _publish(settings: Settings, message: Message) -> None:
     topology = topology_of(settings)
-    publisher = AmqpPublisher(settings.broker.publish_timeout_seconds)
-    session = await open_session(broker_of(settings), topology, Mode(settings.topology.mode), publisher)
-    try:
+    async with publishing(settings) as publisher:
         await publisher.publish(Parcel(topology.namespace, topology.queue, message, "submit"))
+
+
+@asynccontextmanager
+async def publishing(settings: Settings) -> AsyncIterator[AmqpPublisher]:
+    """A publisher over a session of its own, with everything declared that it publishes to."""
+    publisher = AmqpPublisher(settings.broker.publish_timeout_seconds)
+    session = await open_session(broker_of(settings), topology_of(settings), Mode(settings.topology.mode), publisher)
+    try:
+        yield publisher
     finally:
         await session.close()
+
+
+async def redrive(settings: Settings, code: str, limit: int) -> int:
+    """Send dead letters of one code back to work, each acked only after its copy is confirmed; return how many.
+
+    An interrupted redrive loses nothing: a letter that was sent and not acked is sent again, and its key absorbs
+    that. Those of other codes stay in the queue.
+    """
+    topology = topology_of(settings)
+    copier = Copier(topology, "redrive")
+    sent = 0
+    async with publishing(settings) as publisher, dead_letters(broker_of(settings), topology.dead_queue) as letters:
+        while sent < limit and (letter := await letters.take()) is not None:
+            tag, message = letter
+            if code_of(message.headers) != code:
+                continue
+            await publisher.publish(copier.redrive(message))
+            await letters.ack(tag)
+            sent += 1
+    return sent
 
 
 async def find(settings: Settings, kind: str, key: str) -> Row | None:

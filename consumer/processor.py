@@ -234,7 +234,7 @@ class Processor:
                 await self._publish(copy)
                 await self._record(verdict, Status.RETRYING, fault=retry.fault, due=retry.due)
             case DeadLetter(fault):
-                copy = self._rooms.copier.dead(message, fault, verdict.attempt, now)
+                copy = self._rooms.copier.dead(message, fault, verdict.attempt, now, verdict.generation)
                 await self._publish(copy)
                 await self._record(verdict, Status.FAILED, fault=fault)
             case Defer(due):

@@ -2,7 +2,7 @@
 
 import typer
 
-from consumer.cli import config, doctor, jobs, run, topology
+from consumer.cli import config, dead, doctor, jobs, run, topology
 
 app = typer.Typer(
     name="consumer",
@@ -17,3 +17,4 @@ app.command("status")(jobs.status)
 app.command("doctor")(doctor.doctor)
 app.add_typer(topology.app, name="topology")
 app.add_typer(config.app, name="config")
+app.add_typer(dead.app, name="dead")

@@ -20,6 +20,21 @@ HEADER_BUDGET = 64 * 1024
 HISTORY_LIMIT = 20
 BROKER_KEYS = ("x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count", "x-opt-")
 
+OF_THE_DEAD = frozenset(
+    {
+        headers.ATTEMPT,
+        headers.DUE,
+        headers.FIRST_DEFERRED,
+        headers.CODE,
+        headers.ERROR_TYPE,
+        headers.ERROR_MESSAGE,
+        headers.ERROR_TRACEBACK,
+        headers.DEAD_AT,
+        headers.DROPPED,
+    }
+)
+"""What a dead letter doesn't take along when it goes back to work."""
+
 
 @dataclass(frozen=True, slots=True)
 class Copier:
@@ -44,11 +59,12 @@ class Copier:
         account = {headers.FIRST_DEFERRED: now, **self._kept(message), headers.DUE: due}
         return self._delayed(message, account, due - now)
 
-    def dead(self, message: Message, fault: Fault, attempt: int, now: int) -> Parcel:
+    def dead(self, message: Message, fault: Fault, attempt: int, now: int, generation: int = 0) -> Parcel:
         """A copy for the dead-letter queue, with what a person needs to know about it."""
         account = {
             **self._kept(message),
             headers.ATTEMPT: attempt,
+            headers.GENERATION: generation,
             headers.CODE: str(fault.code),
             headers.ERROR_TYPE: fault.error_type,
             headers.ERROR_MESSAGE: fault.message,
@@ -63,6 +79,13 @@ class Copier:
             _copy(message, account),
             "dead_letter",
         )
+
+    def redrive(self, message: Message) -> Parcel:
+        """A dead letter back to work: attempts count anew in the next generation, its history stays."""
+        generation = message.headers.get(headers.GENERATION)
+        account = {name: value for name, value in self._kept(message).items() if name not in OF_THE_DEAD}
+        account[headers.GENERATION] = (generation if type(generation) is int else 0) + 1
+        return Parcel(self.topology.namespace, self.topology.queue, _copy(message, account), "submit")
 
     def _delayed(self, message: Message, account: dict[str, Any], wait: int) -> Parcel:
         exchange, routing_key = self.topology.ladder.route(wait, self.topology.queue)

@@ -20,6 +20,12 @@ class Verdict:
     outcome: Outcome | None = None
 
     @property
+    def generation(self) -> int:
+        if isinstance(self.claim, Run):
+            return self.claim.generation
+        return self.job.generation if self.job is not None else 0
+
+    @property
     def attempt(self) -> int:
         """The attempt that this delivery stands for."""
         if self.claim is not None:

@@ -83,3 +83,14 @@ def test_a_deferred_copy_charges_nobody_and_remembers_when_it_was_first_put_off(
     assert headers.ATTEMPT not in again.headers
     assert again.headers[headers.FIRST_DEFERRED] == NOW
     assert again.headers[headers.DUE] == NOW + 9000
+
+
+def test_a_redriven_letter_starts_a_new_generation_and_keeps_its_history() -> None:
+    letter = COPIER.dead(MESSAGE, FAULT, 3, NOW, generation=1).message
+    parcel = COPIER.redrive(letter)
+    told = parcel.message.headers
+    assert (parcel.exchange, parcel.routing_key) == ("jobs", "default")
+    assert told[headers.GENERATION] == 2
+    assert headers.HISTORY in told
+    assert not {headers.CODE, headers.ATTEMPT, headers.ERROR_MESSAGE, headers.DEAD_AT} & told.keys()
+    assert (parcel.message.body, parcel.message.message_id) == (MESSAGE.body, "id-1")
