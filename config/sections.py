@@ -1,6 +1,6 @@
 """The sections of the settings: what may be set, and what is refused."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -13,6 +13,7 @@ from pydantic import (
     PositiveInt,
     SecretStr,
     field_validator,
+    model_validator,
 )
 from pydantic_settings import NoDecode
 
@@ -30,6 +31,16 @@ class Section(BaseModel):
 
 class Broker(Section):
     url: SecretStr
+    hosts: CommaList
+    user: str
+    password: SecretStr
+    vhost: str
+    user_file: str
+    password_file: str
+    tls: bool
+    ca_file: str
+    cert_file: str
+    key_file: str
     heartbeat_seconds: Annotated[int, Field(ge=1, le=3600)]
     connect_timeout_seconds: PositiveFloat
     publish_timeout_seconds: PositiveFloat
@@ -49,6 +60,35 @@ class Broker(Section):
                 "wanted amqp://user:password@host:port/vhost, or amqps://…, with special characters percent-encoded"
             )
         return url
+
+    @field_validator("hosts")
+    @classmethod
+    def _are_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        """Nothing of them is quoted either: somebody may have written a password there."""
+        if not all(map(_is_host, hosts)):
+            raise ValueError("wanted host or host:port, several separated by commas")
+        return hosts
+
+    @model_validator(mode="after")
+    def _tls_is_on_where_it_is_meant(self) -> Self:
+        """Who names certificates must not find out later that nothing was encrypted."""
+        if (self.ca_file or self.cert_file or self.key_file) and not self.uses_tls:
+            raise ValueError("ca_file, cert_file and key_file need tls = true, or a url that begins with amqps://")
+        if self.key_file and not self.cert_file:
+            raise ValueError("key_file needs cert_file, the certificate that it belongs to")
+        return self
+
+    @property
+    def uses_tls(self) -> bool:
+        return self.tls or self.url.get_secret_value().startswith("amqps:")
+
+
+def _is_host(text: str) -> bool:
+    try:
+        parts = urlsplit(f"//{text}")
+        return bool(parts.hostname) and parts.port != 0 and parts.netloc == text and "@" not in text
+    except ValueError:
+        return False
 
 
 class Topology(Section):

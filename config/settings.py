@@ -21,6 +21,7 @@ from config.sections import Broker, Faults, Http, Jobs, Log, Message, Pool, Shut
 PREFIX = "CONSUMER_"
 FILE_VARIABLE = "CONSUMER_CONFIG"
 DEFAULTS = Path(__file__).with_name("default.toml")
+MAY_HOLD_SECRETS = {("url",), ("hosts",), ("password",)}
 NAME = r"^[A-Za-z0-9_-]{1,60}$"
 WORDS = r"^[A-Za-z0-9_-]{1,60}(\.[A-Za-z0-9_-]{1,60})*$"
 
@@ -92,7 +93,7 @@ def _sentence(fault: Any) -> str:
     if fault["type"] == "extra_forbidden":
         return _unknown(variable(path))
     wanted = fault["msg"].removeprefix("Value error, ")
-    secret = path[-1:] == ("url",) or isinstance(fault["input"], dict | list)
+    secret = path[-1:] in MAY_HOLD_SECRETS or not isinstance(fault["input"], str | int | float)
     found = "" if secret else f", found {str(fault['input'])[:60]!r}"
     return f"setting {'.'.join(path)} ({variable(path)}): {wanted[:1].lower() + wanted[1:]}{found}"
 

@@ -6,14 +6,16 @@ import os
 import random
 import socket
 import time
+from itertools import cycle
 from uuid import uuid4
 
 import structlog
 from prometheus_client import CollectorRegistry
 
 from config.settings import Settings
-from consumer.broker.connection import BrokerConfig
+from consumer.broker.connection import BrokerConfig, Files
 from consumer.broker.declare import Mode
+from consumer.broker.endpoints import Login, urls
 from consumer.broker.publisher import AmqpPublisher
 from consumer.broker.session import Session, open_session
 from consumer.checkpoints import checkpoints
@@ -65,12 +67,17 @@ def topology_of(settings: Settings) -> Topology:
 
 
 def broker_of(settings: Settings) -> BrokerConfig:
+    broker = settings.broker
+    login = Login(broker.user, broker.password.get_secret_value(), broker.vhost)
+    first, *others = urls(broker.url.get_secret_value(), broker.hosts, login, tls=broker.tls)
     return BrokerConfig(
-        url=settings.broker.url.get_secret_value(),
+        url=first,
+        others=tuple(others),
         name=f"consumer {socket.gethostname()}",
-        heartbeat=settings.broker.heartbeat_seconds,
-        connect_timeout=settings.broker.connect_timeout_seconds,
-        publish_timeout=settings.broker.publish_timeout_seconds,
+        files=Files(broker.user_file, broker.password_file, broker.ca_file, broker.cert_file, broker.key_file),
+        heartbeat=broker.heartbeat_seconds,
+        connect_timeout=broker.connect_timeout_seconds,
+        publish_timeout=broker.publish_timeout_seconds,
     )
 
 
@@ -176,8 +183,10 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     journal = SettlementJournal(metrics, kinds, clock)
     prefetch = settings.broker.prefetch or pool.figures().slots * PREFETCH_PER_PLACE
 
+    nodes = cycle(broker_of(settings).nodes)
+
     async def open_one() -> Session:
-        return await open_session(broker_of(settings), topology, Mode(settings.topology.mode), publisher)
+        return await open_session(next(nodes), topology, Mode(settings.topology.mode), publisher)
 
     async def consume(session: Session) -> None:
         await session.consume(in_hand.receive, prefetch, clock)

@@ -2,7 +2,8 @@
 
 import asyncio
 import ssl
-from dataclasses import dataclass, field
+import traceback
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import aio_pika
@@ -10,7 +11,7 @@ from aio_pika.abc import AbstractConnection
 from aio_pika.exceptions import AMQPError, AuthenticationError, ProbableAuthenticationError
 from aiormq.abc import AbstractChannel
 from aiormq.exceptions import InvalidFrameError
-from aiormq.exceptions import InvalidFrameError
+from pamqp import commands
 from yarl import URL
 
 from consumer.broker.endpoints import Login, logged_in, shown
@@ -20,8 +21,9 @@ CLIENT_ERRORS = (AMQPError, OSError, TimeoutError, RuntimeError, asyncio.Cancell
 """What aio-pika and aiormq raise when a connection or channel is away. aiormq ends calls that were under way
 when a channel closed by cancelling them, which is not a cancellation of ours; and it says StopAsyncIteration
 where a connection ends during its opening."""
-REFUSED_AT_OPEN = ("Connection.OpenOk", "Connection.Close")
-"""What aiormq's error names when the broker answers the opening of a virtual host with a close; no more is in it."""
+CLOSE_TIMEOUT = 5.0
+NOT_ALLOWED = 530
+"""Reply code for a user who may not open a virtual host, or one that isn't there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,12 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig:
-    """One broker. Seconds. `name` is shown in the broker's list of connections."""
+    """Seconds. `name` is shown in the broker's list of connections, `others` are further nodes of the same broker."""
 
     url: str = field(repr=False)
     name: str
     files: Files = Files()
+    others: tuple[str, ...] = field(default=(), repr=False)
     heartbeat: int = 30
     connect_timeout: float = 10.0
     publish_timeout: float = 10.0
@@ -51,9 +54,25 @@ class BrokerConfig:
         """Host, port and vhost, for people."""
         return shown(self.url)
 
+    @property
+    def nodes(self) -> tuple["BrokerConfig", ...]:
+        """Each node by itself."""
+        return tuple(replace(self, url=url, others=()) for url in (self.url, *self.others))
+
 
 async def connect(config: BrokerConfig, purpose: str) -> AbstractConnection:
-    """Open one plain connection; raise BrokerUnavailable with one sentence that says why not."""
+    """Open one plain connection to the first node that lets us in; raise what the last one said where none does."""
+    *nodes, last = config.nodes
+    for node in nodes:
+        try:
+            return await _connect(node, purpose)
+        except BrokerUnavailable:
+            continue
+    return await _connect(last, purpose)
+
+
+async def _connect(config: BrokerConfig, purpose: str) -> AbstractConnection:
+    """Raise BrokerUnavailable with one sentence that says why not."""
     login = Login(_line_of("user_file", config.files.user), _line_of("password_file", config.files.password))
     url = URL(logged_in(config.url, login), encoded=True)
     url = url.update_query(heartbeat=config.heartbeat, name=f"{config.name} {purpose}")
@@ -67,12 +86,23 @@ async def connect(config: BrokerConfig, purpose: str) -> AbstractConnection:
     except (*CLIENT_ERRORS, ValueError) as error:
         if is_our_cancellation(error):
             raise
-        if isinstance(error, InvalidFrameError) and all(word in str(error) for word in REFUSED_AT_OPEN):
-            raise BrokerRefused(
-                f"the broker at {config.place} doesn't let this user in: the virtual host isn't there, or the user "
-                "has no permission on it; check broker.url"
-            ) from None
-        raise BrokerUnavailable(f"no connection to the broker at {config.place}: {reason(error)}") from None
+        close = _close_in(error)
+        if close is not None and close.reply_code == NOT_ALLOWED and "limit" not in close.reply_text:
+            raise BrokerRefused(f"the broker at {config.place} doesn't let this user in: {close.reply_text}") from None
+        raise BrokerUnavailable(
+            f"no connection to the broker at {config.place}: {close.reply_text if close else reason(error)}"
+        ) from None
+
+
+def _close_in(error: BaseException) -> commands.Connection.Close | None:
+    """The close with which the broker answered the opening of a virtual host: aiormq raises without it.
+
+    It tells who may never enter from who has to wait until the node has booted.
+    """
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if isinstance(found := frame.f_locals.get("frame"), commands.Connection.Close):
+            return found
+    return None
 
 
 def _line_of(setting: str, path: str) -> str:

@@ -1,8 +1,10 @@
 """Applies a topology to a broker, or checks it without changing anything."""
 
+import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from enum import StrEnum
+from typing import Any
 
 from aio_pika.abc import AbstractConnection
 from aiormq.abc import AbstractChannel
@@ -14,7 +16,7 @@ from aiormq.exceptions import (
 )
 
 from consumer.broker.connection import open_channel, reason
-from consumer.core.errors import TopologyError
+from consumer.core.errors import BrokerUnavailable, TopologyError
 from consumer.core.topology import Binding, Exchange, Queue, Topology
 
 INEQUIVALENT = re.compile(
@@ -27,6 +29,8 @@ WAY_OUT = (
 )
 
 
+ANSWER = 15.0
+"""Seconds that the broker gets for each step: an open connection says little about who answers on it."""
 MANY = 3
 """Names that a sentence may hold before it counts the rest."""
 
@@ -41,14 +45,14 @@ async def apply(connection: AbstractConnection, topology: Topology, mode: Mode) 
     channel = await open_channel(connection)
     passive = mode is Mode.CHECK
     for exchange in topology.exchanges:
-        await _step(_exchange(channel, exchange, passive), f"exchange '{exchange.name}'")
+        await _step(_exchange(channel, exchange, passive), f"exchange '{exchange.name}'", mode)
     for queue in topology.queues:
-        await _step(_queue(channel, queue, passive), f"queue '{queue.name}'")
+        await _step(_queue(channel, queue, passive), f"queue '{queue.name}'", mode)
     if passive:
         await _compare(channel, topology.queues)
     else:
         for binding in topology.bindings:
-            await _step(_bind(channel, binding), f"binding {binding.source} → {binding.destination}")
+            await _step(_bind(channel, binding), f"binding {binding.source} → {binding.destination}", mode)
     if not channel.is_closed:
         await channel.close()
 
@@ -111,13 +115,16 @@ async def _compare(channel: AbstractChannel, queues: Sequence[Queue]) -> None:
             raise TopologyError(explain(f"queue '{queue.name}'", str(error))) from None
 
 
-async def _step(action: object, what: str) -> None:
+async def _step(action: Coroutine[Any, Any, None], what: str, mode: Mode) -> None:
     try:
-        await action  # type: ignore[misc]
+        await asyncio.wait_for(action, ANSWER)
     except ChannelPreconditionFailed as error:
         raise TopologyError(explain(what, str(error))) from None
-    except ChannelNotFoundEntity:
-        raise Missing(what) from None
+    except ChannelNotFoundEntity as error:
+        if mode is Mode.CHECK:
+            raise Missing(what) from None
+        # a queue of which the node that leads it is still booting, or gone
+        raise BrokerUnavailable(f"{what} can't be declared now: {reason(error)}") from None
     except ChannelAccessRefused as error:
         raise TopologyError(
             f"no permission for {what}: {reason(error)}; grant it, or set topology.mode to 'check'"

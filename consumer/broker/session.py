@@ -5,37 +5,41 @@ Two connections, so that a publisher that the broker holds back (memory or disk 
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from aio_pika.abc import AbstractConnection
 from aiormq.abc import AbstractChannel, DeliveredMessage
-from aiormq.exceptions import ChannelNotFoundEntity
+from aiormq.exceptions import AMQPChannelError, ChannelNotFoundEntity
 from pamqp import commands
 
 from consumer.broker.acknowledger import Acknowledger
 from consumer.broker.connection import (
     CLIENT_ERRORS,
+    CLOSE_TIMEOUT,
     BrokerConfig,
+    closed,
     connect,
     is_our_cancellation,
+    is_undecodable,
     open_channel,
     reason,
 )
 from consumer.broker.declare import Mode, apply
 from consumer.broker.delivery import AmqpDelivery
 from consumer.broker.publisher import AmqpPublisher
-from consumer.core.errors import BrokerUnavailable, ConsumerError
+from consumer.core.errors import BrokerUnavailable
 from consumer.core.ports import Clock
 from consumer.core.topology import Topology
 
-CLOSE_TIMEOUT = 5.0
+WATCHDOG = "watchdog"
 Receiver = Callable[[AmqpDelivery], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """`reason` is closed, heartbeat, cancelled or watchdog: the label of broker_sessions_total."""
+    """`reason` is closed, heartbeat, cancelled, undecodable or watchdog: the label of broker_sessions_total."""
 
     reason: str
     detail: str
@@ -74,6 +78,12 @@ class Session:
         except CLIENT_ERRORS as error:
             raise _unavailable("consuming failed", error) from None
         self._tag = answer.consumer_tag
+
+    def publish_with(self, publisher: AmqpPublisher, channel: AbstractChannel) -> None:
+        """Lend the publisher a channel for as long as we live."""
+        channel.closing.add_done_callback(lambda closing: self._on_channel_closed("publishing", closing))
+        publisher.attach(channel)
+        self.ended.add_done_callback(lambda _: publisher.detach())
 
     async def cancel(self) -> None:
         """Stop taking deliveries; those in hand can still be settled."""
@@ -119,51 +129,64 @@ class Session:
             self.ended.set_result(Ended(reason, detail))
 
     async def close(self) -> None:
-        """Close the channel first: its handshake says that the broker has heard every ack. Never raises."""
+        """Close the channel first: its handshake says that the broker has heard every ack. Never raises.
+
+        A broker that did not answer the watchdog would not answer that either.
+        """
         self.end("closed", "closed by us")
         if self._acknowledger is not None:
             self._acknowledger.flush()
-        for part in (self._channel, self._consuming, self._publishing):
-            try:
-                if part is not None and not part.is_closed:
-                    await asyncio.wait_for(part.close(), CLOSE_TIMEOUT)
-            except CLIENT_ERRORS as error:
-                if is_our_cancellation(error):
-                    raise
+        if self._channel is not None and self.ended.result().reason != WATCHDOG:
+            await closed(self._channel)
+        await asyncio.gather(closed(self._consuming), closed(self._publishing))
 
     async def _open_consuming_channel(self) -> AbstractChannel:
         channel = await open_channel(self._consuming)
-        channel.closing.add_done_callback(lambda _: self.end("closed", "the consuming channel was closed"))
+        channel.closing.add_done_callback(lambda closing: self._on_channel_closed("consuming", closing))
         channel.on_consumer_cancel_callbacks.add(self._on_cancelled)
         self._channel = channel
         self._acknowledger = Acknowledger(channel)
         return channel
 
     def _on_cancelled(self, _: commands.Basic.Cancel) -> None:
-        self.end("cancelled", f"the broker cancelled our consumer on {self._topology.work_queue}")
+        self.end(
+            "cancelled",
+            f"the broker cancelled our consumer on {self._topology.work_queue}: the queue was deleted or moved, or a "
+            "delivery was in hand for longer than the broker's consumer_timeout",
+        )
+
+    def _on_channel_closed(self, purpose: str, closing: asyncio.Future[Any]) -> None:
+        error = None if closing.cancelled() else closing.exception()
+        why = f": {reason(error)}" if isinstance(error, AMQPChannelError) else ""
+        self.end("closed", f"the {purpose} channel was closed{why}")
 
     def _on_connection_closed(self, _: object, error: BaseException | None = None) -> None:
-        detail = "the connection was closed" if error is None else reason(error)
-        self.end("heartbeat" if isinstance(error, asyncio.CancelledError) else "closed", detail)
+        match error:
+            case None:
+                self.end("closed", "the connection was closed")
+            case asyncio.CancelledError():
+                self.end("heartbeat", "no heartbeat came from the broker")
+            case _ if is_undecodable(error):
+                self.end("undecodable", f"the broker sent what can't be decoded: {reason(error)}")
+            case _:
+                self.end("closed", reason(error))
 
 
 async def open_session(config: BrokerConfig, topology: Topology, mode: Mode, publisher: AmqpPublisher) -> Session:
     """Connect twice, declare, attach the publisher. Raises BrokerUnavailable or TopologyError."""
-    consuming = await connect(config, "consuming")
-    try:
-        await apply(consuming, topology, mode)
-        publishing = await connect(config, "publishing")
+    async with AsyncExitStack() as unless_opened:
+        consuming = await connect(config, "consuming")
+        unless_opened.push_async_callback(closed, consuming)
+        try:
+            await apply(consuming, topology, mode)
+            publishing = await connect(config, "publishing")
+            unless_opened.push_async_callback(closed, publishing)
+            channel = await open_channel(publishing, confirms=True)
+        except CLIENT_ERRORS as error:
+            raise _unavailable("the session could not be opened", error) from None
         session = Session(consuming, publishing, topology)
-        channel = await open_channel(publishing, confirms=True)
-    except CLIENT_ERRORS as error:
-        await consuming.close()
-        raise _unavailable("the session could not be opened", error) from None
-    except ConsumerError:
-        await consuming.close()
-        raise
-    channel.closing.add_done_callback(lambda _: session.end("closed", "the publishing channel was closed"))
-    publisher.attach(channel)
-    session.ended.add_done_callback(lambda _: publisher.detach())
+        session.publish_with(publisher, channel)
+        unless_opened.pop_all()
     return session
 
 
