@@ -26,6 +26,7 @@ from consumer.core.errors import StoreUnavailable
 from consumer.core.parcels import Copier
 from consumer.core.ports import Store
 from consumer.core.retry import wait_seconds
+from consumer.core.streak import LOST
 from consumer.core.topology import Topology, build
 from consumer.cpus import available_cpus
 from consumer.holding import HoldingStore
@@ -46,7 +47,7 @@ from consumer.runner import (
 )
 from consumer.store.grouped import Observe, unobserved
 from consumer.store.open import open_store
-from consumer.supervisor import RECONNECT, Supervisor
+from consumer.supervisor import Supervisor
 from consumer.turns import KeyedTurns
 from consumer.watch import Watch
 from consumer.worker.config import PoolConfig
@@ -162,7 +163,7 @@ async def _first_store(settings: Settings, metrics: Metrics, signals: Signals) -
             return await signals.unless_told(store_of(settings, metrics.store_observed))
         except StoreUnavailable as error:
             failures += 1
-            wait = wait_seconds(RECONNECT, failures, None, random.random)
+            wait = wait_seconds(LOST, failures, None, random.random)
             structlog.get_logger("consumer.app").warning(
                 "the store is away", error=str(error), next_try_in_s=round(wait, 2)
             )
@@ -188,8 +189,8 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     async def open_one() -> Session:
         return await open_session(next(nodes), topology, Mode(settings.topology.mode), publisher)
 
-    async def consume(session: Session) -> None:
-        await session.consume(in_hand.receive, prefetch, clock)
+    async def consume(session: Session, careful: bool) -> None:
+        await session.consume(in_hand.receive, 1 if careful else prefetch, clock)
 
     supervisor = Supervisor(open_one, consume, store.probe, pool, life, random.random)
     holding = HoldingStore(store, supervisor.trip, random.random)
@@ -208,7 +209,9 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     in_hand = InHand(Processor(rooms, rules_of(settings, owner), clock, random.random), journal.received)
     metrics.show_pool(pool.figures, prefetch)
     _calm_the_garbage_collector()
-    watch = Watch(topology, metrics, lambda: supervisor.session if life.is_consuming else None)
+    watch = Watch(
+        topology, metrics, lambda: supervisor.session, lambda: life.is_consuming, settings.broker.heartbeat_seconds
+    )
     async with in_background(leases.keep(), watch.keep(), pool_shown(pool, health)):
         drain = Drain(settings.shutdown.drain_seconds, holding.give_up)
         await consume_until_told_to_stop(supervisor, pool, in_hand, life, signals, drain)

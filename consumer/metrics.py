@@ -33,7 +33,17 @@ BATCH = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 DISPOSITIONS = ("complete", "duplicate", "retry", "dead_letter", "defer", "release")
 PUBLISH_TARGETS = ("retry", "dead_letter", "submit")
 PUBLISH_RESULTS = ("confirmed", "returned", "nacked", "timeout", "error")
-SESSION_REASONS = ("connect_error", "closed", "heartbeat", "cancelled", "watchdog")
+SESSION_REASONS = (
+    "connect_error",
+    "closed",
+    "heartbeat",
+    "cancelled",
+    "channel_closed",
+    "refused",
+    "publish_failed",
+    "undecodable",
+    "watchdog",
+)
 EXIT_REASONS = ("crash", "out_of_memory", "timeout", "recycle", "drain")
 STORE_OPERATIONS = ("claim", "write", "renew", "find", "submit", "probe")
 RETRIED = (Code.ATTEMPTS_EXHAUSTED, Code.EXECUTION_TIMEOUT, Code.WORKER_CRASHED, Code.OUT_OF_MEMORY)

@@ -81,10 +81,12 @@ class Life:
         self.phase = Phase.STARTING
 
     def enter(self, phase: Phase, why: str = "") -> None:
-        if phase is self.phase or not may_follow(self.phase, phase):
+        if phase is not self.phase and not may_follow(self.phase, phase):
+            return
+        self._health.unready = "" if phase is Phase.CONSUMING else f"{phase}: {why}" if why else str(phase)
+        if phase is self.phase:
             return
         self.phase = phase
-        self._health.unready = "" if phase is Phase.CONSUMING else f"{phase}: {why}" if why else str(phase)
         self._metrics.paused.set(phase is Phase.PAUSED)
         self._metrics.draining.set(phase is Phase.DRAINING)
         self._metrics.breaker.labels("intake", "").set(phase is Phase.PAUSED)
@@ -102,6 +104,9 @@ class Life:
 
     def paused(self, why: str) -> None:
         self.enter(Phase.PAUSED, why)
+
+    def blocked(self, blocked: bool) -> None:
+        self._metrics.blocked.set(blocked)
 
     def session_ended(self, reason: str, detail: str) -> None:
         self._metrics.connected.set(0)

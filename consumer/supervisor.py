@@ -15,13 +15,17 @@ from consumer.core.errors import (
     TopologyError,
     Unavailable,
 )
-from consumer.core.policy import RetryPolicy
 from consumer.core.ports import Chance
 from consumer.core.retry import wait_seconds
+from consumer.core.streak import LASTING, LOST, Streak
 
 ABANDON = 1.0
 """Seconds that a session being opened gets to clean up when we stop."""
-RECONNECT = RetryPolicy(base=0.2, cap=10.0)
+ASK_AGAIN = 1.0
+"""Seconds between two questions whether the broker still holds back what we publish."""
+PUBLISHING, REFUSED = "publish_failed", "refused"
+REFUSALS = frozenset({PUBLISHING, REFUSED, "channel_closed", "cancelled"})
+BLOCKED = "the broker is blocked by an alarm (memory or disk): it takes no retries and no dead letters"
 
 
 class Session(Protocol):
@@ -49,16 +53,21 @@ class Listener(Protocol):
     def connected(self) -> None: ...
     def consuming(self) -> None: ...
     def paused(self, why: str) -> None: ...
+    def blocked(self, blocked: bool) -> None: ...
     def session_ended(self, reason: str, detail: str) -> None: ...
 
 
 class Supervisor:
-    """`open_session` and `consume` are the broker's; `probe` proves that the store can be written to."""
+    """`open_session` and `consume` are the broker's; `probe` proves that the store can be written to.
+
+    `consume` is told whether to take one message at a time: then only the one that ends the session again and again
+    is charged for it.
+    """
 
     def __init__(
         self,
         open_session: Callable[[], Awaitable[Any]],
-        consume: Callable[[Any], Awaitable[None]],
+        consume: Callable[[Any, bool], Awaitable[None]],
         probe: Callable[[], Awaitable[None]],
         door: Intake,
         listener: Listener,
@@ -70,6 +79,7 @@ class Supervisor:
         self._door = door
         self._listener = listener
         self._chance = chance
+        self._streak = Streak(REFUSALS, chance)
         self._trouble: asyncio.Future[Unavailable] | None = None
         self._stop = asyncio.Event()
         self._log = structlog.get_logger("consumer.supervisor")
@@ -100,15 +110,29 @@ class Supervisor:
                 return
             first, failures = False, 0
             self._listener.connected()
+            opened = self._now()
             await self._live(self.session)
             if self._stop.is_set():
                 return
-            ended = self.session.ended.result()
-            self._door.pause()
-            await self.session.close()
-            self.session = None
-            self._listener.session_ended(ended.reason, ended.detail)
-            await self._pause(wait_seconds(RECONNECT, 1, None, self._chance))
+            await self._bury(self.session, self._now() - opened)
+
+    async def _bury(self, session: Session, lived: float) -> None:
+        """Close what has ended, and wait before the next."""
+        ended = session.ended.result()
+        self._door.pause()
+        self._listener.session_ended(ended.reason, ended.detail)
+        await session.close()
+        self.session = None
+        self._streak.ended(ended.reason, ended.detail, lived)
+        wait = self._streak.wait()
+        if self._streak.becomes_a_pattern:
+            self._log.error(
+                "sessions end the same way again and again: taking one message at a time",
+                reason=ended.reason,
+                detail=ended.detail,
+                next_try_in_s=round(wait, 2),
+            )
+        await self._pause(wait)
 
     async def _opened(self) -> Session | None:
         """None when we are told to stop meanwhile: a broker that says nothing must not hold us."""
@@ -130,51 +154,71 @@ class Supervisor:
             raise SettingsError(str(error)) from None
 
     async def _after_failure(self, error: Unavailable | TopologyError, failures: int) -> None:
-        wait = wait_seconds(RECONNECT, failures, None, self._chance)
+        wait = wait_seconds(LOST, failures, None, self._chance)
         self._listener.session_ended("connect_error", str(error))
         self._log.warning("no session with the broker", error=str(error), next_try_in_s=round(wait, 2))
         await self._pause(wait)
 
     async def _live(self, session: Session) -> None:
-        """Consume, pause while the store is away, consume again; until the session ends or we stop."""
-        while not (session.ended.done() or self._stop.is_set()):
-            if not await self._store_is_back(session):
-                return
+        """Consume, pause while store or broker can't follow, consume again; until the session ends or we stop."""
+        while await self._store_is_back(session) and await self._broker_takes_copies(session):
             self._trouble = asyncio.get_running_loop().create_future()
             self._door.resume()
+            careful = self._streak.is_a_pattern
             try:
-                await self._consume(session)
+                await self._consume(session, careful)
             except BrokerUnavailable as error:
-                session.end("closed", str(error))
+                session.end(REFUSED, str(error))
                 return
             self._listener.consuming()
-            await self._first_of(session.ended, self._trouble)
+            await self._first_of(session.ended, self._trouble, timeout=LASTING if careful else None)
             if self._trouble.done():
                 await self._take_in_nothing(session, self._trouble.result())
+            elif careful and not session.ended.done():
+                self._streak = Streak(REFUSALS, self._chance)
+                await session.cancel()
 
     async def _take_in_nothing(self, session: Session, error: Unavailable) -> None:
         self._log.warning("intake stopped", error=str(error))
         self._listener.paused(str(error))
         await session.cancel()
         self._door.pause()
-        if isinstance(error, PublishFailed):
+        if isinstance(error, PublishFailed) and not await session.blocked():
             # a new session declares everything again, which mends a queue that somebody deleted
-            session.end("watchdog", str(error))
+            session.end(PUBLISHING, str(error))
+
+    async def _broker_takes_copies(self, session: Session) -> bool:
+        """Wait while an alarm holds them back: what is taken in now could not be put off or refused."""
+        while not self._is_over(session):
+            blocked = await session.blocked()
+            self._listener.blocked(blocked)
+            if not blocked:
+                return True
+            self._listener.paused(BLOCKED)
+            await self._pause(ASK_AGAIN, session.ended)
+        return False
 
     async def _store_is_back(self, session: Session) -> bool:
         failures = 0
-        while not (session.ended.done() or self._stop.is_set()):
+        while not self._is_over(session):
             try:
                 await self._probe()
             except StoreUnavailable as error:
                 failures += 1
-                wait = wait_seconds(RECONNECT, failures, None, self._chance)
+                wait = wait_seconds(LOST, failures, None, self._chance)
                 self._listener.paused(str(error))
                 self._log.warning("the store is away", error=str(error), next_try_in_s=round(wait, 2))
                 await self._pause(wait, session.ended)
             else:
                 return True
         return False
+
+    def _is_over(self, session: Session) -> bool:
+        return session.ended.done() or self._stop.is_set()
+
+    @staticmethod
+    def _now() -> float:
+        return asyncio.get_running_loop().time()
 
     async def _pause(self, seconds: float, *until: asyncio.Future[Any]) -> None:
         await self._first_of(*until, timeout=seconds)

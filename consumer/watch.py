@@ -31,11 +31,24 @@ class Session(Protocol):
 
 
 class Watch:
-    """`session` says which session consumes right now; None while none does."""
+    """`session` is the one that lives now, `consuming` whether it should have a consumer.
 
-    def __init__(self, topology: Topology, metrics: Metrics, session: Callable[[], Session | None]) -> None:
+    A broker that is gone without a word is noticed within two heartbeats, one between two looks and one of waiting
+    for its answer; the client's own heartbeat needs three.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        metrics: Metrics,
+        session: Callable[[], Session | None],
+        consuming: Callable[[], bool],
+        heartbeat: float,
+    ) -> None:
         self._metrics = metrics
         self._session = session
+        self._consuming = consuming
+        self._heartbeat = heartbeat
         self._work = topology.work_queue
         self._roles = {
             "work": (topology.work_queue,),
@@ -49,24 +62,30 @@ class Watch:
             session = self._session()
             if session is not None:
                 await self.look(session)
-            await asyncio.sleep(EVERY if session is not None else SOON)
+            await asyncio.sleep(min(EVERY, self._heartbeat) if session is not None else SOON)
 
     async def look(self, session: Session) -> None:
         """One look; any doubt about the session ends it."""
         names = [name for queues in self._roles.values() for name in queues]
+        consuming = self._consuming()
         try:
-            depths = await session.depths(names)
+            async with asyncio.timeout(self._heartbeat):
+                depths = await session.depths(names)
             self._metrics.blocked.set(await session.blocked())
+        except TimeoutError:
+            self._doubt(session, f"the broker has not answered for {self._heartbeat:g} s")
         except BrokerUnavailable as error:
-            self._metrics.poll_errors.inc()
-            self._log.warning("queue depths not read", error=str(error))
-            session.end("watchdog", str(error))
-            return
-        self._show(depths)
-        work = depths[self._work]
-        if session is self._session() and (work is None or work.consumers == 0):
-            self._metrics.poll_errors.inc()
-            session.end("watchdog", f"the broker knows no consumer on {self._work}")
+            self._doubt(session, str(error))
+        else:
+            self._show(depths)
+            work = depths[self._work]
+            if consuming and self._consuming() and session is self._session() and (work is None or not work.consumers):
+                self._doubt(session, f"the broker knows no consumer on {self._work}")
+
+    def _doubt(self, session: Session, why: str) -> None:
+        self._metrics.poll_errors.inc()
+        self._log.warning("the session is in doubt", why=why)
+        session.end("watchdog", why)
 
     def _show(self, depths: Mapping[str, Depth | None]) -> None:
         queue = self._metrics.queue

@@ -21,6 +21,8 @@ CLIENT_ERRORS = (AMQPError, OSError, TimeoutError, RuntimeError, asyncio.Cancell
 """What aio-pika and aiormq raise when a connection or channel is away. aiormq ends calls that were under way
 when a channel closed by cancelling them, which is not a cancellation of ours; and it says StopAsyncIteration
 where a connection ends during its opening."""
+ANSWER = 15.0
+"""Seconds that the broker gets for each step: an open connection says little about who answers on it."""
 CLOSE_TIMEOUT = 5.0
 NOT_ALLOWED = 530
 """Reply code for a user who may not open a virtual host, or one that isn't there."""
@@ -137,7 +139,7 @@ async def open_channel(connection: AbstractConnection, *, confirms: bool = False
     With `confirms`, a message that no queue takes comes back as the result of its publish.
     """
     channel = connection.channel(publisher_confirms=confirms, on_return_raises=False)
-    await channel.initialize()
+    await channel.initialize(timeout=ANSWER)
     return await channel.get_underlay_channel()
 
 

@@ -15,7 +15,7 @@ from aiormq.exceptions import (
     ChannelPreconditionFailed,
 )
 
-from consumer.broker.connection import open_channel, reason
+from consumer.broker.connection import ANSWER, open_channel, reason
 from consumer.core.errors import BrokerUnavailable, TopologyError
 from consumer.core.topology import Binding, Exchange, Queue, Topology
 
@@ -29,8 +29,6 @@ WAY_OUT = (
 )
 
 
-ANSWER = 15.0
-"""Seconds that the broker gets for each step: an open connection says little about who answers on it."""
 MANY = 3
 """Names that a sentence may hold before it counts the rest."""
 

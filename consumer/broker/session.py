@@ -16,6 +16,7 @@ from pamqp import commands
 
 from consumer.broker.acknowledger import Acknowledger
 from consumer.broker.connection import (
+    ANSWER,
     CLIENT_ERRORS,
     CLOSE_TIMEOUT,
     BrokerConfig,
@@ -39,7 +40,7 @@ Receiver = Callable[[AmqpDelivery], None]
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """`reason` is closed, heartbeat, cancelled, undecodable or watchdog: the label of broker_sessions_total."""
+    """`reason` is a label of broker_sessions_total, `detail` is for people."""
 
     reason: str
     detail: str
@@ -71,10 +72,10 @@ class Session:
         """Start handing deliveries to `receive`, at most `prefetch` of them unsettled."""
         try:
             channel = self._channel or await self._open_consuming_channel()
-            await channel.basic_qos(prefetch_count=prefetch)
+            await channel.basic_qos(prefetch_count=prefetch, timeout=ANSWER)
             assert self._acknowledger is not None, "it comes with the channel"
             hand_over = _handing_to(receive, self._acknowledger, clock)
-            answer = await channel.basic_consume(self._topology.work_queue, hand_over)
+            answer = await channel.basic_consume(self._topology.work_queue, hand_over, timeout=ANSWER)
         except CLIENT_ERRORS as error:
             raise _unavailable("consuming failed", error) from None
         self._tag = answer.consumer_tag
@@ -158,7 +159,7 @@ class Session:
     def _on_channel_closed(self, purpose: str, closing: asyncio.Future[Any]) -> None:
         error = None if closing.cancelled() else closing.exception()
         why = f": {reason(error)}" if isinstance(error, AMQPChannelError) else ""
-        self.end("closed", f"the {purpose} channel was closed{why}")
+        self.end("channel_closed", f"the broker closed the {purpose} channel{why}")
 
     def _on_connection_closed(self, _: object, error: BaseException | None = None) -> None:
         match error:

@@ -115,7 +115,7 @@ async def test_publishing_to_a_missing_exchange_fails_and_the_session_is_over(am
     async with session_of(amqp_url, publisher) as session:
         with pytest.raises(PublishFailed):
             await publisher.publish(Parcel("missing", "x", Message(b"1", message_id="a"), "retry"))
-        assert (await session.ended).reason == "closed"
+        assert (await session.ended).reason == "channel_closed"
         with pytest.raises(PublishFailed, match="the broker is away"):
             await publisher.publish(to_work(Message(b"1", message_id="b")))
 
