@@ -28,6 +28,10 @@ REFUSALS = frozenset({PUBLISHING, REFUSED, "channel_closed", "cancelled"})
 BLOCKED = "the broker is blocked by an alarm (memory or disk): it takes no retries and no dead letters"
 
 
+SLOW_START = 2.0
+"""Seconds of one message at a time after an outage of ours, before the whole prefetch is taken again."""
+
+
 class Session(Protocol):
     """One life of the connections to the broker."""
 
@@ -61,7 +65,7 @@ class Supervisor:
     """`open_session` and `consume` are the broker's; `probe` proves that the store can be written to.
 
     `consume` is told whether to take one message at a time: then only the one that ends the session again and again
-    is charged for it.
+    is charged for it, and a store that has just come back is not overrun.
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class Supervisor:
         self._chance = chance
         self._streak = Streak(REFUSALS, chance)
         self._trouble: asyncio.Future[Unavailable] | None = None
+        self._recovering = False
         self._stop = asyncio.Event()
         self._log = structlog.get_logger("consumer.supervisor")
         self.session: Session | None = None
@@ -164,21 +169,22 @@ class Supervisor:
         while await self._store_is_back(session) and await self._broker_takes_copies(session):
             self._trouble = asyncio.get_running_loop().create_future()
             self._door.resume()
-            careful = self._streak.is_a_pattern
+            careful_for = LASTING if self._streak.is_a_pattern else SLOW_START if self._recovering else None
             try:
-                await self._consume(session, careful)
+                await self._consume(session, careful_for is not None)
             except BrokerUnavailable as error:
                 session.end(REFUSED, str(error))
                 return
             self._listener.consuming()
-            await self._first_of(session.ended, self._trouble, timeout=LASTING if careful else None)
+            await self._first_of(session.ended, self._trouble, timeout=careful_for)
             if self._trouble.done():
                 await self._take_in_nothing(session, self._trouble.result())
-            elif careful and not session.ended.done():
-                self._streak = Streak(REFUSALS, self._chance)
+            elif careful_for is not None and not session.ended.done():
+                self._streak, self._recovering = Streak(REFUSALS, self._chance), False
                 await session.cancel()
 
     async def _take_in_nothing(self, session: Session, error: Unavailable) -> None:
+        self._recovering = True
         self._log.warning("intake stopped", error=str(error))
         self._listener.paused(str(error))
         await session.cancel()
