@@ -112,6 +112,9 @@ class Store(Section):
     url: SecretStr
     lease_seconds: Annotated[int, Field(ge=3)]
     prepared_statements: bool
+    retention_seconds: PositiveInt
+    sweep_seconds: PositiveFloat
+    stuck_grace_seconds: PositiveInt
 
     @field_validator("url")
     @classmethod

@@ -48,6 +48,7 @@ from consumer.runner import (
 from consumer.store.grouped import Observe, unobserved
 from consumer.store.open import open_store
 from consumer.supervisor import Supervisor
+from consumer.sweeper import Sweeper, SweepRules
 from consumer.turns import KeyedTurns
 from consumer.watch import Watch
 from consumer.worker.config import PoolConfig
@@ -125,6 +126,16 @@ def rules_of(settings: Settings, owner: str) -> Rules:
         ),
         lease=settings.store.lease_seconds * 1000,
         crash_limit=settings.jobs.crash_limit,
+    )
+
+
+def sweep_of(settings: Settings, kinds: frozenset[str]) -> SweepRules:
+    return SweepRules(
+        every=settings.store.sweep_seconds,
+        grace=settings.store.stuck_grace_seconds * 1000,
+        retention=settings.store.retention_seconds * 1000,
+        kinds=kinds,
+        decode=rules_of(settings, "").decode,
     )
 
 
@@ -212,6 +223,7 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     watch = Watch(
         topology, metrics, lambda: supervisor.session, lambda: life.is_consuming, settings.broker.heartbeat_seconds
     )
-    async with in_background(leases.keep(), watch.keep(), pool_shown(pool, health)):
+    sweeper = Sweeper(store, publisher, topology, metrics, sweep_of(settings, kinds), random.random)
+    async with in_background(leases.keep(), watch.keep(), sweeper.keep(), pool_shown(pool, health)):
         drain = Drain(settings.shutdown.drain_seconds, holding.give_up)
         await consume_until_told_to_stop(supervisor, pool, in_hand, life, signals, drain)

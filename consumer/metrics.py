@@ -19,6 +19,7 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
+from consumer.core.sweep import LIVE
 from schemas.codes import Code
 
 UNKNOWN_KIND = "_unknown"
@@ -45,7 +46,7 @@ SESSION_REASONS = (
     "watchdog",
 )
 EXIT_REASONS = ("crash", "out_of_memory", "timeout", "recycle", "drain")
-STORE_OPERATIONS = ("claim", "write", "renew", "find", "submit", "probe")
+STORE_OPERATIONS = ("claim", "write", "renew", "find", "submit", "sweep", "prune", "probe")
 RETRIED = (Code.ATTEMPTS_EXHAUSTED, Code.EXECUTION_TIMEOUT, Code.WORKER_CRASHED, Code.OUT_OF_MEMORY)
 """Under which codes a run may be tried again."""
 
@@ -155,6 +156,7 @@ class Metrics:
         self.blocked = gauge("broker_blocked", "1 while an alarm on the broker holds back our publishes")
         self.draining = gauge("draining", "1 between the signal to stop and the end")
         self.paused = gauge("paused", "1 while we take in nothing on purpose")
+        self.stuck = gauge("store_stuck_jobs", "Rows that wait in vain; the same on every replica: max by", "status")
         self.breaker = gauge("breaker_open", "1 while a breaker is open", "breaker", "kind")
 
     def _machinery(self, registry: CollectorRegistry) -> None:
@@ -213,6 +215,7 @@ class Metrics:
             (self.children, (("cpu",),)),
             (self.busy_ratio, (("cpu",),)),
             (self.breaker, (("intake",), ("",))),
+            (self.stuck, (LIVE,)),
         ):
             for values in product(*names):
                 metric.labels(*values)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from config.settings import Settings
 from consumer.app import broker_of, clock, pool_of, rules_of, store_of, topology_of
@@ -18,11 +18,8 @@ from consumer.core.job import Message, Refusal
 from consumer.core.parcels import Copier
 from consumer.core.ports import Parcel, Store
 from consumer.core.row import Row, Status
+from consumer.core.sweep import PROPERTY_LIMIT, request
 from consumer.worker.pool import Pool
-from schemas import headers
-
-PROPERTY_LIMIT = 255
-"""Bytes of a property in AMQP. A longer key goes into a header."""
 
 
 async def submit(settings: Settings, kind: str, key: str, body: bytes) -> Row:
@@ -36,30 +33,13 @@ async def submit(settings: Settings, kind: str, key: str, body: bytes) -> Row:
         raise SettingsError(
             f"the job can't be submitted: its kind has more than the {PROPERTY_LIMIT} bytes of a property"
         )
-    fits = len(key.encode()) <= PROPERTY_LIMIT
-    message = Message(
-        body,
-        {headers.SUBMITTED_AT: now, **({} if fits else {headers.IDEMPOTENCY_KEY: key})},
-        content_type="application/json",
-        type=kind,
-        message_id=key if fits else None,
-        timestamp_ms=now,
-    )
+    wanted = Row(kind, key, Status.PENDING, payload=body, submitted_at=now, first_seen_at=now)
+    message = request(wanted)
     job = decode(message, rules_of(settings, "").decode)
     if isinstance(job, Refusal):
         raise SettingsError(f"the job can't be submitted ({job.code}): {job.detail}")
     async with closing_store(settings) as store:
-        row = await store.submit(
-            Row(
-                kind,
-                key,
-                Status.PENDING,
-                fingerprint=job.fingerprint,
-                payload=body,
-                submitted_at=now,
-                first_seen_at=now,
-            )
-        )
+        row = await store.submit(replace(wanted, fingerprint=job.fingerprint))
         corrects = row.fingerprint != job.fingerprint
         if corrects and row.status is not Status.FAILED:
             raise SettingsError(f"key '{key}' belongs to another payload of kind '{kind}': take another key")

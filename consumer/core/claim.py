@@ -198,6 +198,7 @@ def _run(row: Row, request: ClaimRequest, now: int) -> tuple[Run, Row]:
         started_at=now,
         finished_at=None,
         due_at=None,
+        swept_at=None,
     )
     alone = claimed.crashes >= QUARANTINE_AFTER
     return Run(claimed.token, claimed.attempt, claimed.generation, claimed.crashes, alone), claimed

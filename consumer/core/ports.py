@@ -1,6 +1,6 @@
 """What the pipeline needs of the rooms around it. Each port belongs to its user, the processor."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,7 +9,7 @@ from consumer.core.disposition import Settlement
 from consumer.core.job import Job, Message
 from consumer.core.outcome import Outcome
 from consumer.core.policy import KindPolicy
-from consumer.core.row import Change, Ref, Row
+from consumer.core.row import Change, Ref, Row, Status
 
 Clock = Callable[[], int]
 """Epoch milliseconds."""
@@ -52,6 +52,22 @@ class Store(Protocol):
 
     async def submit(self, row: Row) -> Row:
         """Insert a pending row, or return the one that is there. `first_seen_at` is the store's clock."""
+        ...
+
+    async def stuck(self, grace: int) -> Mapping[Status, int]:
+        """Count the rows that have waited for a delivery for longer than `grace` ms, up to some thousands."""
+        ...
+
+    async def overdue(self, kinds: Collection[str], grace: int, limit: int) -> Sequence[Row]:
+        """Those among them that are to be published again, and can be, since their payload is here."""
+        ...
+
+    async def swept(self, refs: Sequence[Ref]) -> None:
+        """Note that they were published, so that they aren't overdue for a while."""
+        ...
+
+    async def prune(self, age: int, limit: int) -> int:
+        """Forget at most `limit` jobs that are done since more than `age` ms; return how many it were."""
         ...
 
     async def probe(self) -> None:

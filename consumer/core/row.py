@@ -36,7 +36,8 @@ class Row:
     """`token` is the fencing number: it grows with every claim, and a write that carries an older one does nothing.
 
     `crashes` counts the owners that died while they held the present attempt. `payload` is there only for jobs
-    submitted through us.
+    submitted through us. `due_at`: when it may run again. `swept_at`: when the sweeper published it last, since its
+    last claim.
     """
 
     kind: str
@@ -59,6 +60,7 @@ class Row:
     finished_at: int | None = None
     due_at: int | None = None
     deadline: int | None = None
+    swept_at: int | None = None
     cpu_seconds: float = 0.0
     peak_memory: int = 0
 

@@ -14,7 +14,7 @@ def apply(row: Row | None, change: Change, now: int) -> tuple[bool, Row | None]:
     if row.status is not Status.PROCESSING:
         return row.status is change.status, None
     if change.status is Status.PENDING:
-        return True, replace(row, status=Status.PENDING, owner=None, lease_until=None, started_at=None)
+        return True, replace(row, status=Status.PENDING, owner=None, lease_until=None, started_at=None, due_at=now)
     return True, _end_of_run(row, change, now)
 
 

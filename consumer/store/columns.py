@@ -33,6 +33,7 @@ COLUMNS = (
     "finished_at",
     "due_at",
     "deadline",
+    "swept_at",
     "cpu_seconds",
     "peak_memory",
 )
@@ -65,6 +66,7 @@ def to_columns(row: Row) -> tuple[Any, ...]:
         row.finished_at,
         row.due_at,
         row.deadline,
+        row.swept_at,
         row.cpu_seconds,
         row.peak_memory,
     )
@@ -92,6 +94,7 @@ def to_row(record: Mapping[str, Any]) -> Row:
         finished_at=record["finished_at"],
         due_at=record["due_at"],
         deadline=record["deadline"],
+        swept_at=record["swept_at"],
         cpu_seconds=record["cpu_seconds"],
         peak_memory=record["peak_memory"],
     )

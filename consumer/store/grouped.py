@@ -1,12 +1,12 @@
 """The store that the pipeline sees: group commit, observation and one kind of error over any backend."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from time import perf_counter
 from typing import Protocol, TypeVar
 
 from consumer.core.claim import Claim, ClaimRequest
 from consumer.core.errors import StoreRefused, StoreUnavailable
-from consumer.core.row import Change, Ref, Row
+from consumer.core.row import Change, Ref, Row, Status
 from consumer.store.committer import Committer
 
 Observe = Callable[[str, str, float, int], None]
@@ -27,6 +27,14 @@ class Backend(Protocol):
     async def find(self, kind: str, key: str) -> Row | None: ...
 
     async def submit(self, row: Row) -> Row: ...
+
+    async def stuck(self, grace: int) -> Mapping[Status, int]: ...
+
+    async def overdue(self, kinds: Collection[str], grace: int, limit: int) -> Sequence[Row]: ...
+
+    async def swept(self, refs: Sequence[Ref]) -> None: ...
+
+    async def prune(self, age: int, limit: int) -> int: ...
 
     async def probe(self) -> None: ...
 
@@ -66,6 +74,18 @@ class GroupedStore:
 
     async def submit(self, row: Row) -> Row:
         return await self._observed("submit", 1, self._backend.submit(row))
+
+    async def stuck(self, grace: int) -> Mapping[Status, int]:
+        return await self._observed("sweep", 1, self._backend.stuck(grace))
+
+    async def overdue(self, kinds: Collection[str], grace: int, limit: int) -> Sequence[Row]:
+        return await self._observed("sweep", limit, self._backend.overdue(kinds, grace, limit))
+
+    async def swept(self, refs: Sequence[Ref]) -> None:
+        await self._observed("sweep", len(refs), self._backend.swept(refs))
+
+    async def prune(self, age: int, limit: int) -> int:
+        return await self._observed("prune", limit, self._backend.prune(age, limit))
 
     async def probe(self) -> None:
         await self._observed("probe", 1, self._backend.probe())

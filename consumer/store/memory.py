@@ -1,11 +1,13 @@
 """The in-memory twin: the same contract without a file or a server, for tests and for trying things out."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from consumer.core.claim import Claim, ClaimRequest, decide
 from consumer.core.ports import Clock
 from consumer.core.row import Change, Ref, Row, Status
+from consumer.core.sweep import FINISHED, is_overdue, is_stuck
 from consumer.store.change import apply
 
 
@@ -30,6 +32,30 @@ class MemoryBackend:
 
     async def submit(self, row: Row) -> Row:
         return self._rows.setdefault((row.kind, row.key), replace(row, first_seen_at=self._clock()))
+
+    async def stuck(self, grace: int) -> Counter[Status]:
+        return Counter(row.status for row in self._rows.values() if is_stuck(row, grace, self._clock()))
+
+    async def overdue(self, kinds: Collection[str], grace: int, limit: int) -> list[Row]:
+        ours = (row for row in self._rows.values() if row.kind in kinds and row.payload is not None)
+        return [row for row in ours if is_overdue(row, grace, self._clock())][:limit]
+
+    async def swept(self, refs: Sequence[Ref]) -> None:
+        for ref in refs:
+            row = self._rows.get((ref.kind, ref.key))
+            if row is not None and row.token == ref.token:
+                self._save(replace(row, swept_at=self._clock()))
+
+    async def prune(self, age: int, limit: int) -> int:
+        latest = self._clock() - age
+        done = [
+            name
+            for name, row in self._rows.items()
+            if row.status in FINISHED and row.finished_at is not None and row.finished_at < latest
+        ]
+        for name in done[:limit]:
+            del self._rows[name]
+        return len(done[:limit])
 
     async def probe(self) -> None:
         pass

@@ -5,7 +5,7 @@ this works behind pgbouncer in transaction mode. The common cases, a new job and
 batch; everything else locks its rows and asks the same pure functions as the other backends.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import asyncpg
@@ -66,6 +66,27 @@ class PostgresBackend:
                 record = await connection.fetchrow(sql.SUBMIT, *(values[name] for name in sql.SUBMIT_PARAMETERS))
                 record = record or await connection.fetchrow(sql.FIND, row.kind, row.key)
         return to_row(record)
+
+    async def stuck(self, grace: int) -> dict[Status, int]:
+        async with self._sessions.lend() as connection:
+            found = await connection.fetch(sql.STUCK, grace)
+        return {Status(record["status"]): record["count"] for record in found}
+
+    async def overdue(self, kinds: Collection[str], grace: int, limit: int) -> list[Row]:
+        async with self._sessions.lend() as connection:
+            found = await connection.fetch(sql.OVERDUE, sql.SWEEP_LOCK, list(kinds), grace, limit)
+        return [to_row(record) for record in found]
+
+    async def swept(self, refs: Sequence[Ref]) -> None:
+        async def note(connection: asyncpg.Connection, refs: Sequence[Ref]) -> None:
+            await connection.execute(sql.SWEPT, *_ref_columns(refs))
+
+        await self._restartable(note, refs)
+
+    async def prune(self, age: int, limit: int) -> int:
+        async with self._sessions.lend() as connection:
+            pruned: int = await connection.fetchval(sql.PRUNE, sql.SWEEP_LOCK, age, limit)
+        return pruned
 
     async def probe(self) -> None:
         async with self._sessions.lend() as connection:

@@ -1,9 +1,10 @@
 """SQLite, the embedded default: one file, one writer, one thread that the event loop never waits in."""
 
 import asyncio
+import json
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
@@ -12,6 +13,7 @@ from consumer.core.claim import Claim, ClaimRequest, decide
 from consumer.core.errors import StoreRefused, StoreUnavailable
 from consumer.core.ports import Clock
 from consumer.core.row import Change, Ref, Row, Status
+from consumer.store import conditions
 from consumer.store.change import apply
 from consumer.store.columns import COLUMNS, to_columns, to_row
 from consumer.store.migration import scripts
@@ -24,6 +26,22 @@ SAVE = (
     f"INSERT OR REPLACE INTO consumer_jobs ({', '.join(COLUMNS)}) "  # noqa: S608 - constants only
     f"VALUES ({', '.join('?' * len(COLUMNS))})"
 )
+STUCK = f"""
+SELECT status, count(*) AS count FROM (
+    SELECT status FROM consumer_jobs WHERE {conditions.stuck("?")} LIMIT {conditions.COUNTED}
+) GROUP BY status
+"""  # noqa: S608 - constants only
+OVERDUE = f"""
+SELECT * FROM consumer_jobs
+WHERE {conditions.overdue("?", "?")} AND kind IN (SELECT value FROM json_each(?))
+ORDER BY {conditions.SINCE} LIMIT ?
+"""  # noqa: S608 - constants only
+SWEPT = "UPDATE consumer_jobs SET swept_at = ? WHERE kind = ? AND key = ? AND token = ?"
+PRUNE = f"""
+DELETE FROM consumer_jobs WHERE rowid IN (
+    SELECT rowid FROM consumer_jobs WHERE {conditions.FINISHED} AND finished_at < ? ORDER BY finished_at LIMIT ?
+)
+"""  # noqa: S608 - constants only
 PROBE = "INSERT OR REPLACE INTO consumer_probe (id, probed_at) VALUES (1, ?)"
 
 T = TypeVar("T")
@@ -62,6 +80,20 @@ class SqliteBackend:
 
     async def submit(self, row: Row) -> Row:
         return await self._in_transaction(lambda: self._submit(row))
+
+    async def stuck(self, grace: int) -> dict[Status, int]:
+        return await self._in_thread(lambda: self._stuck(grace))
+
+    async def overdue(self, kinds: Collection[str], grace: int, limit: int) -> list[Row]:
+        return await self._in_thread(lambda: self._overdue(kinds, grace, limit))
+
+    async def swept(self, refs: Sequence[Ref]) -> None:
+        await self._in_transaction(lambda: self._swept(refs))
+
+    async def prune(self, age: int, limit: int) -> int:
+        return await self._in_transaction(
+            lambda: self._connection.execute(PRUNE, (self._clock() - age, limit)).rowcount
+        )
 
     async def probe(self) -> None:
         await self._in_transaction(lambda: self._connection.execute(PROBE, (self._clock(),)))
@@ -108,6 +140,19 @@ class SqliteBackend:
         self._save(submitted)
         return submitted
 
+    def _stuck(self, grace: int) -> dict[Status, int]:
+        found = self._connection.execute(STUCK, (self._clock() - grace,))
+        return {Status(record["status"]): record["count"] for record in found}
+
+    def _overdue(self, kinds: Collection[str], grace: int, limit: int) -> list[Row]:
+        now = self._clock()
+        found = self._connection.execute(OVERDUE, (now - grace, now, json.dumps(sorted(kinds)), limit))
+        return [to_row(record) for record in found]
+
+    def _swept(self, refs: Sequence[Ref]) -> None:
+        now = self._clock()
+        self._connection.executemany(SWEPT, [(now, ref.kind, ref.key, ref.token) for ref in refs])
+
     def _find(self, kind: str, key: str) -> Row | None:
         record = self._connection.execute(FIND, (kind, key)).fetchone()
         return None if record is None else to_row(record)
@@ -132,7 +177,7 @@ def _connect(path: str) -> sqlite3.Connection:
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
-    """SQLite waits for a lock, but not here: of two that start on one new file, one is told at once that it's locked."""
+    """SQLite waits for a lock, but not here: of two starters on one new file, one is told at once that it's locked."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:

@@ -7,6 +7,7 @@ the planner may turn into a scan: a plan made while the table was empty would sc
 of full load.
 """
 
+from consumer.store import conditions
 from consumer.store.columns import COLUMNS
 
 NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
@@ -35,6 +36,7 @@ _TYPES = {
     "finished_at": "bigint",
     "due_at": "bigint",
     "deadline": "bigint",
+    "swept_at": "bigint",
     "cpu_seconds": "float8",
     "peak_memory": "bigint",
 }
@@ -53,13 +55,13 @@ def _batch(*names: str) -> str:
     ) AS n"""
 
 
-def _held(*names: str) -> str:
-    """Those of the batch whose claim still holds, locked. An upsert of them always finds its row."""
+def _held(*names: str, condition: str = "AND j.status = 'processing'") -> str:
+    """Those of the batch whose token still holds, locked. An upsert of them always finds its row."""
     return f"""
     WITH held AS MATERIALIZED (
         SELECT n.* FROM {_batch("kind", "key", "token", *names)} CROSS JOIN LATERAL (
             SELECT 1 FROM consumer_jobs AS j
-            WHERE j.kind = n.kind AND j.key = n.key AND j.token = n.token AND j.status = 'processing'
+            WHERE j.kind = n.kind AND j.key = n.key AND j.token = n.token {condition}
             FOR NO KEY UPDATE
         ) AS locked
     )"""
@@ -132,6 +134,44 @@ INSERT INTO consumer_jobs (first_seen_at, {", ".join(SUBMIT_PARAMETERS)})
 VALUES ({NOW}, {", ".join(f"${place}" for place in range(1, len(COLUMNS)))})
 ON CONFLICT DO NOTHING
 RETURNING {_ROW}
+"""
+
+_NOW_ONCE = f"(SELECT {NOW})"
+"""A clock read once a statement, which an index can be searched with."""
+_IN_TURN = "(SELECT pg_try_advisory_xact_lock($1))"
+"""Of several replicas that sweep at the same moment all but one find nothing to do."""
+SWEEP_LOCK = int.from_bytes(b"sweeping")
+
+STUCK = f"""
+SELECT status, count(*) AS count FROM (
+    SELECT status FROM consumer_jobs WHERE {conditions.stuck(f"{_NOW_ONCE} - $1::bigint")} LIMIT {conditions.COUNTED}
+) AS stuck GROUP BY status
+"""
+
+OVERDUE = f"""
+SELECT {_ROW} FROM consumer_jobs
+WHERE {_IN_TURN} AND kind = ANY ($2::text[]) AND {conditions.overdue(f"{_NOW_ONCE} - $3::bigint", _NOW_ONCE)}
+ORDER BY {conditions.SINCE} LIMIT $4
+"""
+
+SWEPT = f"""
+{_held(condition="")}
+INSERT INTO consumer_jobs (kind, key, status, token, swept_at)
+SELECT kind, key, 'pending', token, {NOW} FROM held
+ON CONFLICT (kind, key) DO UPDATE SET swept_at = excluded.swept_at
+"""
+
+PRUNE = f"""
+WITH pruned AS (
+    DELETE FROM consumer_jobs WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM consumer_jobs
+        WHERE {_IN_TURN} AND {conditions.FINISHED} AND finished_at < {_NOW_ONCE} - $2::bigint
+        ORDER BY finished_at LIMIT $3
+        FOR UPDATE SKIP LOCKED
+    ))
+    RETURNING 1
+)
+SELECT count(*) FROM pruned
 """
 
 PROBE = f"""

@@ -9,7 +9,7 @@ from consumer.core.claim import ClaimRequest, Run
 from consumer.core.job import Fault
 from consumer.core.ports import Store
 from consumer.core.row import Change, Ref, Row, Status
-from consumer.store.open import open_store
+from consumer.store.open import open_store, system_clock
 from schemas.codes import Code
 
 KIND = "mail.send"
@@ -41,6 +41,19 @@ class Subject:
             yield store
         finally:
             await store.close()
+
+    async def let_pass(self, milliseconds: int) -> None:
+        if not self.url.startswith("postgresql"):
+            self.clock.now += milliseconds
+            return
+        connection = await asyncpg.connect(self.url)
+        times = ("lease_until", "due_at", "first_seen_at", "finished_at", "swept_at")
+        older = ", ".join(f"{name} = {name} - {milliseconds}" for name in times)
+        await connection.execute(f"UPDATE consumer_jobs SET {older}")
+        await connection.close()
+
+    def now(self) -> int:
+        return system_clock() if self.url.startswith("postgresql") else self.clock.now
 
     async def end_leases(self) -> None:
         if not self.url.startswith("postgresql"):

@@ -66,9 +66,8 @@ async def test_eight_starters_migrate_one_empty_database(postgres_url: str) -> N
     await asyncio.gather(*(store.probe() for store in stores))
     await asyncio.gather(*(store.close() for store in stores))
     async with connected(postgres_url) as connection:
-        assert await connection.fetchval("SELECT array_agg(name) FROM consumer_migrations") == [
-            "0001_jobs.postgres.sql"
-        ]
+        names = await connection.fetchval("SELECT array_agg(name ORDER BY name) FROM consumer_migrations")
+        assert names == ["0001_jobs.postgres.sql", "0002_sweep.postgres.sql"]
 
 
 async def test_four_replicas_race_for_two_hundred_keys_and_each_runs_once(postgres_url: str) -> None:

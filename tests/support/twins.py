@@ -1,6 +1,6 @@
 """In-memory twins of the rooms around the pipeline, whose failures a test decides."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from consumer.checkpoints import Unarmed
@@ -15,7 +15,7 @@ from consumer.core.outcome import Outcome, Succeeded, Usage
 from consumer.core.parcels import Copier
 from consumer.core.policy import Jitter, KindPolicy, RetryPolicy
 from consumer.core.ports import Delivery, Parcel, Work
-from consumer.core.row import Change, Ref, Row
+from consumer.core.row import Change, Ref, Row, Status
 from consumer.core.topology import build
 from consumer.core.verdict import Verdict
 from consumer.processor import Processor, Rooms, Rules
@@ -83,6 +83,19 @@ class TestStore:
 
     async def submit(self, row: Row) -> Row:
         return await self.inner.submit(row)
+
+    async def stuck(self, grace: int) -> Mapping[Status, int]:
+        self._check("stuck")
+        return await self.inner.stuck(grace)
+
+    async def overdue(self, kinds: Collection[str], grace: int, limit: int) -> Sequence[Row]:
+        return await self.inner.overdue(kinds, grace, limit)
+
+    async def swept(self, refs: Sequence[Ref]) -> None:
+        await self.inner.swept(refs)
+
+    async def prune(self, age: int, limit: int) -> int:
+        return await self.inner.prune(age, limit)
 
     async def probe(self) -> None:
         self._check("probe")

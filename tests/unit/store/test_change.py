@@ -74,9 +74,9 @@ def test_what_databases_refuse_in_a_text_is_shown_instead() -> None:
     assert row.history[0].message == "a\\x00b \\udce9 ü"
 
 
-def test_a_claim_that_is_given_back_charges_nobody() -> None:
+def test_a_claim_that_is_given_back_charges_nobody_and_may_run_from_now_on() -> None:
     assert after(Change(REF, Status.PENDING)) == replace(
-        RUNNING, status=Status.PENDING, owner=None, lease_until=None, started_at=None
+        RUNNING, status=Status.PENDING, owner=None, lease_until=None, started_at=None, due_at=NOW
     )
 
 

@@ -1,0 +1,21 @@
+"""Which rows the sweeper means, as SQL that both databases read: what `core.sweep` says of one row.
+
+The indexes of migration 0002 have the same words, so that a sweep reads what it finds and no more.
+"""
+
+LIVE = "status IN ('pending', 'processing', 'retrying')"
+SINCE = "(CASE status WHEN 'processing' THEN lease_until ELSE coalesce(due_at, first_seen_at) END)"
+FINISHED = "status IN ('succeeded', 'failed', 'cancelled')"
+
+COUNTED = 10_000
+"""Stuck rows beyond these are not counted: by then the number says nothing more."""
+
+
+def stuck(latest: str) -> str:
+    """Rows that wait since before `latest`."""
+    return f"{LIVE} AND {SINCE} < {latest}"
+
+
+def overdue(latest: str, now: str) -> str:
+    """Those that are to be published now, as far as their payload is here."""
+    return f"{stuck(latest)} AND payload IS NOT NULL AND (swept_at IS NULL OR {now} - swept_at >= swept_at - {SINCE})"

@@ -1,0 +1,9 @@
+-- For the sweeper. Both indexes are partial: one holds what is not done, the other what is.
+ALTER TABLE consumer_jobs ADD COLUMN swept_at INTEGER;
+
+CREATE INDEX consumer_jobs_waiting ON consumer_jobs (
+    (CASE status WHEN 'processing' THEN lease_until ELSE coalesce(due_at, first_seen_at) END)
+) WHERE status IN ('pending', 'processing', 'retrying');
+
+CREATE INDEX consumer_jobs_finished ON consumer_jobs (finished_at)
+WHERE status IN ('succeeded', 'failed', 'cancelled');
