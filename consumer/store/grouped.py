@@ -82,7 +82,8 @@ class GroupedStore:
         return await self._observed("sweep", limit, self._backend.overdue(kinds, grace, limit))
 
     async def swept(self, refs: Sequence[Ref]) -> None:
-        await self._observed("sweep", len(refs), self._backend.swept(refs))
+        if refs:
+            await self._observed("sweep", len(refs), self._backend.swept(refs))
 
     async def prune(self, age: int, limit: int) -> int:
         return await self._observed("prune", limit, self._backend.prune(age, limit))
