@@ -85,7 +85,7 @@ class Supervisor:
         self._chance = chance
         self._streak = Streak(REFUSALS, chance)
         self._trouble: asyncio.Future[Unavailable] | None = None
-        self._recovering = False
+        self._trips = 0
         self._stop = asyncio.Event()
         self._log = structlog.get_logger("consumer.supervisor")
         self.session: Session | None = None
@@ -169,7 +169,7 @@ class Supervisor:
         while await self._store_is_back(session) and await self._broker_takes_copies(session):
             self._trouble = asyncio.get_running_loop().create_future()
             self._door.resume()
-            careful_for = LASTING if self._streak.is_a_pattern else SLOW_START if self._recovering else None
+            careful_for = LASTING if self._streak.is_a_pattern else SLOW_START if self._trips else None
             try:
                 await self._consume(session, careful_for is not None)
             except BrokerUnavailable as error:
@@ -179,12 +179,13 @@ class Supervisor:
             await self._first_of(session.ended, self._trouble, timeout=careful_for)
             if self._trouble.done():
                 await self._take_in_nothing(session, self._trouble.result())
+                await self._pause(wait_seconds(LOST, self._trips, None, self._chance), session.ended)
             elif careful_for is not None and not session.ended.done():
-                self._streak, self._recovering = Streak(REFUSALS, self._chance), False
+                self._streak, self._trips = Streak(REFUSALS, self._chance), 0
                 await session.cancel()
 
     async def _take_in_nothing(self, session: Session, error: Unavailable) -> None:
-        self._recovering = True
+        self._trips += 1
         self._log.warning("intake stopped", error=str(error))
         self._listener.paused(str(error))
         await session.cancel()
