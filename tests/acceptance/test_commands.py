@@ -141,8 +141,8 @@ async def test_what_a_handler_said_can_t_drive_the_terminal(amqp_url: str, sqlit
     assert as_json(await consumer("status", "odd.result", "odd.result", "--json", settings=chosen))["result"] == text
 
 
-async def test_the_topology_is_shown_from_the_settings_alone() -> None:
-    nowhere = settings(f"amqp://127.0.0.1:{free_port()}/", "memory://")
+async def test_the_topology_is_shown_from_the_settings_alone(sqlite_url: str) -> None:
+    nowhere = settings(f"amqp://127.0.0.1:{free_port()}/", sqlite_url)
     plain, told = await gather(
         consumer("topology", "show", settings=nowhere), consumer("topology", "show", "--json", settings=nowhere)
     )

@@ -186,7 +186,11 @@ async def test_a_signal_ends_a_daemon_that_has_lost_the_broker(amqp_url: str, sq
 
 
 async def test_a_signal_ends_a_daemon_that_has_lost_the_store(amqp_url: str, postgres_url: str, marks: Marks) -> None:
-    async with Proxy(postgres_url) as proxy, Daemon(settings(amqp_url, proxy.url)) as daemon:
+    """A result waits for the store until the drain deadline, and no longer."""
+    async with (
+        Proxy(postgres_url) as proxy,
+        Daemon(settings(amqp_url, proxy.url, SHUTDOWN__DRAIN_SECONDS="1")) as daemon,
+    ):
         await daemon.ready()
         async with Producer(amqp_url) as producer:
             await producer.submit("wait_for_gate", marks.payload, "running")
@@ -195,7 +199,7 @@ async def test_a_signal_ends_a_daemon_that_has_lost_the_store(amqp_url: str, pos
             proxy.cut()
             daemon.terminate()
             marks.open_gate()
-            assert await ends(daemon, within=15) == 0
+            assert await ends(daemon, within=10) == 0
             await gone([running.pid])
             await depth_is(producer, 1)
 
