@@ -26,6 +26,7 @@ from consumer.core.errors import StoreUnavailable
 from consumer.core.parcels import Copier
 from consumer.core.ports import Store
 from consumer.core.retry import wait_seconds
+from consumer.core.rooms import Rooms, Rules
 from consumer.core.streak import LOST
 from consumer.core.topology import Topology, build
 from consumer.cpus import available_cpus
@@ -34,7 +35,7 @@ from consumer.http.server import Health, ProbeServer
 from consumer.journal import SettlementJournal
 from consumer.leases import LeaseKeeper
 from consumer.metrics import Metrics
-from consumer.processor import Processor, Rooms, Rules
+from consumer.processor import Processor
 from consumer.runner import (
     Drain,
     InHand,

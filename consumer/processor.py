@@ -3,15 +3,13 @@
 receive → decode → admit → claim → execute → decide → carry out → settle
 """
 
-from collections.abc import Hashable
-from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass, replace
-from typing import Protocol
+from contextlib import suppress
+from dataclasses import replace
 
-from consumer.core.admission import AdmissionRules, turned_away
+from consumer.core.admission import turned_away
 from consumer.core.checkpoint import Checkpoint
 from consumer.core.claim import Claim, ClaimRequest, Conflict, Done, Run, Spent, Wait
-from consumer.core.decode import DecodeRules, decode
+from consumer.core.decode import decode
 from consumer.core.disposition import (
     Complete,
     DeadLetter,
@@ -25,80 +23,20 @@ from consumer.core.disposition import (
 from consumer.core.errors import StoreRefused, StoreUnavailable, Unavailable
 from consumer.core.job import Fault, Job, Refusal
 from consumer.core.outcome import Interrupted, Outcome, Usage
-from consumer.core.parcels import Copier
 from consumer.core.policy import KindPolicy
-from consumer.core.ports import Catalogue, Chance, Clock, Delivery, Parcel, Publisher, Slot, Slots, Work
+from consumer.core.ports import Chance, Clock, Delivery, Parcel, Slot, Work
 from consumer.core.retry import decide
+from consumer.core.rooms import Rooms, Rules
 from consumer.core.row import Change, Ref, Status
 from consumer.core.verdict import Verdict
 from schemas.codes import Code
 
 
-class Turns(Protocol):
-    """Deliveries of one key go one after the other in this process, so a second one finds what the first did."""
+class Superseded(Exception):
+    """A newer run answers for the key, or the row is gone (a failover to a replica that lagged behind).
 
-    def turn(self, key: Hashable) -> AbstractAsyncContextManager[None]: ...
-
-
-class Leases(Protocol):
-    """Keeps the leases of claims alive while they are held."""
-
-    def hold(self, ref: Ref) -> None: ...
-    def drop(self, ref: Ref) -> None: ...
-
-
-class Journal(Protocol):
-    """Hears what happened; log lines and metrics are made of it."""
-
-    def settled(self, delivery: Delivery, verdict: Verdict, settlement: Settlement, on_time: bool) -> None:
-        """`on_time` is False where the channel was gone, so that the broker delivers it again."""
-        ...
-
-
-class Intake(Protocol):
-    """Whether we take in work at all."""
-
-    def trip(self, error: Unavailable) -> None:
-        """Something of ours failed: stop taking in deliveries until it is back."""
-        ...
-
-
-class Ledger(Protocol):
-    """What the pipeline needs of the store."""
-
-    async def claim(self, request: ClaimRequest) -> Claim: ...
-    async def write(self, change: Change) -> bool: ...
-
-
-class Checkpoints(Protocol):
-    """Is told where a delivery is; a crash can be asked for there."""
-
-    def passed(self, checkpoint: Checkpoint) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """`lease` in milliseconds; `owner` is unique to this start of this process."""
-
-    owner: str
-    decode: DecodeRules
-    admission: AdmissionRules
-    lease: int
-    crash_limit: int
-
-
-@dataclass(frozen=True, slots=True)
-class Rooms:
-    store: Ledger
-    slots: Slots
-    catalogue: Catalogue
-    publisher: Publisher
-    copier: Copier
-    turns: Turns
-    leases: Leases
-    journal: Journal
-    intake: Intake
-    checkpoints: Checkpoints
+    Which of the two, the redelivery finds out at its claim: the delivery goes back, nothing is acked on a guess.
+    """
 
 
 class Processor:
@@ -202,6 +140,8 @@ class Processor:
         """Carry out and settle: the one place that settles."""
         try:
             verdict, settlement = await self._carry_out_or_bury(delivery, verdict)
+        except Superseded:
+            settlement = Settlement.RELEASE
         except Unavailable as error:
             self._rooms.intake.trip(error)
             settlement = Settlement.RELEASE
@@ -259,11 +199,11 @@ class Processor:
         fault: Fault | None = None,
         due: int | None = None,
     ) -> None:
-        """Write what became of a claim. One that comes too late changes nothing: a newer run answers for the key."""
+        """Write what became of a claim; raise Superseded where the row no longer knows the claim."""
         if verdict.claim is None or verdict.job is None:
             return
         usage = _usage(verdict.outcome)
-        await self._rooms.store.write(
+        known = await self._rooms.store.write(
             Change(
                 ref=_ref(verdict.job, verdict.claim),
                 status=status,
@@ -277,6 +217,8 @@ class Processor:
             )
         )
         if status is not Status.PENDING:
+            if not known:
+                raise Superseded
             self._rooms.checkpoints.passed(Checkpoint.AFTER_COMMIT)
 
     async def _give_back(self, verdict: Verdict) -> None:

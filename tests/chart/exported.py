@@ -54,7 +54,7 @@ def exported() -> dict[str, Series]:
     metrics = Metrics(registry, "default")
     metrics.expect([])
     topology = build("jobs", "default", Ladder("jobs"), delivery_limit=100)
-    asyncio.run(Watch(topology, metrics, lambda: None).look(EmptyBroker()))
+    asyncio.run(Watch(topology, metrics, lambda: None, lambda: False, 30).look(EmptyBroker()))
     series: dict[str, Series] = {"up": Series(frozenset(), {})}
     ours = [family for family in registry.collect() if family.name.startswith("consumer_")]
     for family in ours:

@@ -15,10 +15,11 @@ from consumer.core.outcome import Outcome, Succeeded, Usage
 from consumer.core.parcels import Copier
 from consumer.core.policy import Jitter, KindPolicy, RetryPolicy
 from consumer.core.ports import Delivery, Parcel, Work
+from consumer.core.rooms import Rooms, Rules
 from consumer.core.row import Change, Ref, Row, Status
 from consumer.core.topology import build
 from consumer.core.verdict import Verdict
-from consumer.processor import Processor, Rooms, Rules
+from consumer.processor import Processor
 from consumer.store.grouped import GroupedStore
 from consumer.store.memory import MemoryBackend
 from consumer.turns import KeyedTurns

@@ -285,6 +285,23 @@ async def test_a_key_that_the_store_cannot_hold_is_dead_lettered_and_intake_goes
     assert (world.notes.trips, world.slots.executed, world.slots.taken) == ([], [], 0)
 
 
+async def test_a_result_whose_row_is_gone_is_not_acked_and_the_redelivery_stores_it() -> None:
+    world = World()
+
+    def lose_the_row(work: Work) -> Outcome:
+        world.store.inner._backend._rows.clear()  # type: ignore[attr-defined]
+        return succeed(work)
+
+    world.slots.run = lose_the_row
+    lost = await world.deliver(message())
+    assert lost.settled == RELEASE
+    assert world.notes.trips == []
+    world.slots.run = succeed
+    again = await world.deliver(message())
+    assert again.settled == ACK
+    assert (await world.row()).status is Status.SUCCEEDED
+
+
 async def test_a_released_delivery_leaves_no_lease_behind() -> None:
     world = World(interrupt)
     await world.deliver(message())

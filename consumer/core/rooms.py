@@ -1,0 +1,84 @@
+"""What the processor is given: the rooms around it, each known by its port alone, and the rules it goes by."""
+
+from collections.abc import Hashable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from consumer.core.admission import AdmissionRules
+from consumer.core.checkpoint import Checkpoint
+from consumer.core.claim import Claim, ClaimRequest
+from consumer.core.decode import DecodeRules
+from consumer.core.disposition import Settlement
+from consumer.core.errors import Unavailable
+from consumer.core.parcels import Copier
+from consumer.core.ports import Catalogue, Delivery, Publisher, Slots
+from consumer.core.row import Change, Ref
+from consumer.core.verdict import Verdict
+
+
+class Turns(Protocol):
+    """Deliveries of one key go one after the other in this process, so a second one finds what the first did."""
+
+    def turn(self, key: Hashable) -> AbstractAsyncContextManager[None]: ...
+
+
+class Leases(Protocol):
+    """Keeps the leases of claims alive while they are held."""
+
+    def hold(self, ref: Ref) -> None: ...
+    def drop(self, ref: Ref) -> None: ...
+
+
+class Journal(Protocol):
+    """Hears what happened; log lines and metrics are made of it."""
+
+    def settled(self, delivery: Delivery, verdict: Verdict, settlement: Settlement, on_time: bool) -> None:
+        """`on_time` is False where the channel was gone, so that the broker delivers it again."""
+        ...
+
+
+class Intake(Protocol):
+    """Whether we take in work at all."""
+
+    def trip(self, error: Unavailable) -> None:
+        """Something of ours failed: stop taking in deliveries until it is back."""
+        ...
+
+
+class Ledger(Protocol):
+    """What the pipeline needs of the store."""
+
+    async def claim(self, request: ClaimRequest) -> Claim: ...
+    async def write(self, change: Change) -> bool: ...
+
+
+class Checkpoints(Protocol):
+    """Is told where a delivery is; a crash can be asked for there."""
+
+    def passed(self, checkpoint: Checkpoint) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """`lease` in milliseconds; `owner` is unique to this start of this process."""
+
+    owner: str
+    decode: DecodeRules
+    admission: AdmissionRules
+    lease: int
+    crash_limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    store: Ledger
+    slots: Slots
+    catalogue: Catalogue
+    publisher: Publisher
+    copier: Copier
+    turns: Turns
+    leases: Leases
+    journal: Journal
+    intake: Intake
+    checkpoints: Checkpoints
