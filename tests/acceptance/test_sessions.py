@@ -39,7 +39,7 @@ async def consumers_are(url: str, wanted: int, within: float = RECOVERY) -> None
 
 
 def ended(line: Line) -> bool:
-    return line["event"] == "session ended"
+    return bool(line["event"] == "session ended")
 
 
 async def does_a_job(url: str, store: str, key: str, total: int) -> None:
@@ -58,7 +58,7 @@ async def test_connections_that_an_operator_closes_are_opened_again(node: Rabbit
             assert (lines[-1]["reason"], "closed by a test" in lines[-1]["detail"]) == ("closed", True)
             await daemon.ready()
             await consumers_are(url, 1)
-            await does_a_job(url, sqlite_url, f"after {count}", count)
+            await does_a_job(url, sqlite_url, f"after-{count}", count)
         assert await daemon.metric("consumer_broker_sessions_total", reason="closed") == 3
 
 
@@ -74,7 +74,7 @@ async def test_a_broker_that_is_killed_again_and_again_is_back_in_use_within_sec
             assert (await daemon.get("/readyz"))[0] == 503
             await asyncio.to_thread(node.start)
             await consumers_are(url, 1)
-            await does_a_job(url, sqlite_url, f"after {count}", count)
+            await does_a_job(url, sqlite_url, f"after-{count}", count)
             await daemon.ready()
 
 
@@ -82,12 +82,12 @@ async def test_a_broker_that_is_killed_with_a_backlog_gives_all_of_it_back(
     node: Rabbit, sqlite_url: str, marks: Marks
 ) -> None:
     url = node.vhost()
-    async with Daemon(settings(url, sqlite_url)) as daemon:
+    async with Daemon(settings(url, sqlite_url, POOL__PROCESSES="1")) as daemon:
         await daemon.ready()
         async with Producer(url) as producer:
             await producer.submit("wait_for_gate", marks.payload, "running")
             for number in range(100):
-                await producer.submit("mark", marks.payload, f"job {number}")
+                await producer.submit("mark", marks.payload, f"job-{number}")
         await marks.of("running")
         await asyncio.to_thread(node.kill)
         marks.open_gate()
@@ -157,7 +157,7 @@ async def test_a_deleted_queue_is_declared_again_and_its_jobs_are_done(amqp_url:
             assert lines[-1]["reason"] == "cancelled"
             assert "jobs.default" in lines[-1]["detail"]
             await daemon.ready()
-            await does_a_job(amqp_url, sqlite_url, f"after {count}", count)
+            await does_a_job(amqp_url, sqlite_url, f"after-{count}", count)
 
 
 async def test_a_message_that_can_t_be_decoded_is_moved_out_alone_by_the_delivery_limit(
@@ -170,7 +170,7 @@ async def test_a_message_that_can_t_be_decoded_is_moved_out_alone_by_the_deliver
         await producer.submit("mark", marks.payload, "before")
         await publish_undecodable(amqp_url, "echo", "poison", b"1")
         for number in range(5):
-            await producer.submit("mark", marks.payload, f"after {number}")
+            await producer.submit("mark", marks.payload, f"after-{number}")
         (loud,) = await daemon.logged(lambda line: line["level"] == "error")
         assert loud["reason"] == "undecodable"
         assert (await daemon.get("/livez"))[0] == 200
