@@ -8,6 +8,9 @@ from typing import NoReturn
 def main() -> None:
     signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGINT, _leave)
+    if sys.argv[1:2] == ["run"] and set(sys.argv[2:]) <= {"--json"}:
+        # the daemon paints nothing, and typer and structlog would load rich and pygments: 4 MB in every pod
+        sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
     from consumer.cli.commands import app  # noqa: PLC0415 see above
 
     app()
