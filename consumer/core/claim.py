@@ -111,9 +111,10 @@ def _pending(row: Row, request: ClaimRequest, now: int) -> tuple[Claim, Row | No
     """Submitted and never claimed, or given back: any copy runs it, at the later place of the two."""
     if _is_superseded(request, row):
         return Done("stale"), None
-    generation, attempt = max((row.generation, row.attempt), (request.generation, request.attempt))
-    resumed = replace(row, generation=generation, attempt=attempt, fingerprint=request.fingerprint)
-    return _run(resumed, request, now)
+    resumed = replace(row, fingerprint=request.fingerprint)
+    if _is_ahead(request, row):
+        resumed = replace(resumed, generation=request.generation, attempt=request.attempt, crashes=0)
+    return _run_or_spent(resumed, request, now)
 
 
 def _other_payload(row: Row, request: ClaimRequest, now: int) -> tuple[Claim, Row | None]:
@@ -158,9 +159,14 @@ def _processing(row: Row, request: ClaimRequest, now: int) -> tuple[Claim, Row |
 def _take_over(row: Row, request: ClaimRequest, now: int) -> tuple[Claim, Row | None]:
     """Its run is over without a word: our own lost write, which charges nobody, or an owner that died."""
     crashes = row.crashes if row.owner == request.owner else row.crashes + 1
-    answer, claimed = _run(replace(row, crashes=crashes), request, now)
-    if crashes >= request.crash_limit:
-        return Spent(claimed.token, claimed.attempt, crashes), claimed
+    return _run_or_spent(replace(row, crashes=crashes), request, now)
+
+
+def _run_or_spent(row: Row, request: ClaimRequest, now: int) -> tuple[Run | Spent, Row]:
+    """Spent it also stays when it was given back because its dead letter could not be published."""
+    answer, claimed = _run(row, request, now)
+    if row.crashes >= request.crash_limit:
+        return Spent(claimed.token, claimed.attempt, claimed.crashes), claimed
     return answer, claimed
 
 

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from consumer.core.claim import ClaimRequest
 from consumer.core.disposition import Complete, DeadLetter, Defer, Duplicate, Release, Retry, Settlement
 from consumer.core.job import Fault, Message
 from consumer.core.outcome import Crashed, Failed, Interrupted, Outcome, TimedOut, Usage
@@ -300,6 +301,25 @@ async def test_a_result_whose_row_is_gone_is_not_acked_and_the_redelivery_stores
     again = await world.deliver(message())
     assert again.settled == ACK
     assert (await world.row()).status is Status.SUCCEEDED
+
+
+async def test_a_result_whose_claim_was_lost_goes_round_since_nobody_else_may_answer_for_its_delivery() -> None:
+    world = World()
+
+    late: list[object] = []
+
+    def lose_the_claim(work: Work) -> Outcome:
+        """As a claim does that we sent before, and gave up waiting for."""
+        request = ClaimRequest("k", "a", work.job.fingerprint, "us", 60_000, crash_limit=3)
+        late.append(asyncio.ensure_future(world.store.inner._backend.claim([request])))
+        return succeed(work)
+
+    world.slots.run = lose_the_claim
+    assert (await world.deliver(message())).settled == RELEASE
+    world.slots.run = succeed
+    assert (await world.deliver(message())).settled == ACK
+    row = await world.row()
+    assert (row.status, row.attempt, row.crashes) == (Status.SUCCEEDED, 1, 0)
 
 
 async def test_a_released_delivery_leaves_no_lease_behind() -> None:

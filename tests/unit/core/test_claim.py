@@ -87,6 +87,14 @@ def test_a_suspect_that_was_given_back_is_still_a_suspect() -> None:
     assert asked(replace(ROW, crashes=QUARANTINE_AFTER)) == Run(8, 1, crashes=QUARANTINE_AFTER, alone=True)
 
 
+def test_a_suspect_whose_next_attempt_is_here_has_survived() -> None:
+    assert asked(replace(ROW, crashes=QUARANTINE_AFTER), attempt=2) == Run(8, 2)
+
+
+def test_a_spent_job_that_was_given_back_since_its_dead_letter_was_not_confirmed_does_not_run_again() -> None:
+    assert asked(replace(ROW, crashes=REQUEST.crash_limit)) == Spent(8, 1, REQUEST.crash_limit)
+
+
 @pytest.mark.parametrize("row", [RUNNING, ORPHANED, RETRYING, SUCCEEDED, CANCELLED], ids=lambda row: row.status)
 def test_another_payload_under_a_taken_key_is_a_conflict_and_changes_nothing(row: Row) -> None:
     assert decide(row, replace(REQUEST, fingerprint=CORRECTED), NOW) == (Conflict(), None)
