@@ -41,7 +41,7 @@ $(VENV)/.test: $(VENV)/.run requirements/test.txt
 
 .PHONY: setup
 setup: $(VENV)/.test ## make .venv from the pinned requirements, and install the servers that tests need
-	@requirements/system.sh rabbitmq postgresql prometheus
+	@requirements/system.sh rabbitmq postgresql pgbouncer prometheus
 
 .PHONY: lock
 lock: ## pin the newest versions that pyproject.toml allows

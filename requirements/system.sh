@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sees to what pip can't install, by the names venv, rabbitmq, postgresql and prometheus: as root on Debian or
+# Sees to what pip can't install, by the names venv, rabbitmq, postgresql, pgbouncer and prometheus: as root on Debian or
 # Ubuntu it installs what is missing, anywhere else it says in a sentence what to install.
 set -euo pipefail
 
@@ -8,6 +8,7 @@ there() {
     venv) python3 -c 'import ensurepip' 2>/dev/null ;;
     rabbitmq) [[ -x /usr/lib/rabbitmq/bin/rabbitmq-server ]] || command -v rabbitmq-server ;;
     postgresql) compgen -G '/usr/lib/postgresql/*/bin/initdb' || command -v initdb ;;
+    pgbouncer) [[ -x /usr/sbin/pgbouncer ]] || command -v pgbouncer ;;
     prometheus) command -v promtool ;;
   esac >/dev/null
 }
@@ -17,6 +18,7 @@ package() {
     venv) echo python3-venv ;;
     rabbitmq) echo rabbitmq-server ;;
     postgresql) echo postgresql ;;
+    pgbouncer) echo pgbouncer ;;
     prometheus) echo prometheus ;;
   esac
 }

@@ -27,6 +27,11 @@ def is_refusal(error: BaseException | None) -> bool:
     return isinstance(error, asyncpg.PostgresError) and (error.sqlstate or "").startswith(REFUSED)
 
 
+def forgets_statements(error: BaseException | None) -> bool:
+    """Whether a session didn't know a statement that we prepared, or knew one of somebody else by its name."""
+    return isinstance(error, asyncpg.InvalidSQLStatementNameError | asyncpg.DuplicatePreparedStatementError)
+
+
 def trouble(where: str, error: Exception) -> StoreUnavailable | StoreRefused:
     if isinstance(error, asyncpg.PostgresError) and (error.sqlstate or "").startswith(UNFIT_DATA):
         # the driver's own text would quote the value
@@ -40,7 +45,7 @@ def _describe(error: Exception) -> str:
         return "no answer in time"
     if isinstance(error, asyncpg.InternalClientError):
         return "the session was ended"
-    if isinstance(error, asyncpg.InvalidSQLStatementNameError):
+    if forgets_statements(error):
         return "its sessions don't keep prepared statements, as behind pgbouncer: set prepared_statements = false"
     first_line = str(error.args[0] if error.args else "").partition("\n")[0]
     if isinstance(error, OSError):

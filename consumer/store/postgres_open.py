@@ -9,7 +9,7 @@ from asyncpg.exceptions import ClientConfigurationError
 from consumer.core.errors import SettingsError, StoreUnavailable
 from consumer.store.migration import scripts
 from consumer.store.postgres import PostgresBackend
-from consumer.store.postgres_errors import is_refusal
+from consumer.store.postgres_errors import forgets_statements, is_refusal
 from consumer.store.sessions import Sessions
 
 CONNECT_SECONDS = 5.0
@@ -42,7 +42,8 @@ async def open_postgres(url: str, *, prepared_statements: bool) -> PostgresBacke
         if isinstance(cause, ClientConfigurationError):
             raise _unreadable() from cause
         if is_refusal(cause):
-            raise SettingsError(f"{error}; check the user, the user's privileges and the database") from cause
+            advice = "" if forgets_statements(cause) else "; check the user, the user's privileges and the database"
+            raise SettingsError(f"{error}{advice}") from cause
         raise
     return PostgresBackend(sessions)
 

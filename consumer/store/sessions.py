@@ -24,6 +24,8 @@ class Sessions:
         self._place = place
         self._idle: list[asyncpg.Connection] = []
         self._free = asyncio.Semaphore(LIMIT)
+        self._users = 0
+        self._returned = asyncio.Event()
 
     @asynccontextmanager
     async def lend(self) -> AsyncIterator[asyncpg.Connection]:
@@ -31,8 +33,9 @@ class Sessions:
         try:
             async with asyncio.timeout(WAIT_SECONDS if self._free.locked() else None):
                 await self._free.acquire()
+            self._users += 1
             try:
-                session = self._take_idle() or await self._connect()
+                session = self._take_idle() or await self._one_more()
                 try:
                     yield session
                 except BaseException as error:
@@ -40,6 +43,8 @@ class Sessions:
                     raise
                 self._idle.append(session)
             finally:
+                self._users -= 1
+                self._returned.set()
                 self._free.release()
         except DRIVER_ERRORS as error:
             raise trouble(self._place, error) from error
@@ -50,6 +55,25 @@ class Sessions:
                 await self._idle.pop().close(timeout=CLOSE_SECONDS)
             except DRIVER_ERRORS:
                 continue  # it is gone, which is all that we wanted
+
+    async def _one_more(self) -> asyncpg.Connection:
+        """A new one; or where the server has no more to give, the next that another user of ours gives back."""
+        while True:
+            self._returned.clear()
+            try:
+                return await self._connect()
+            except asyncpg.TooManyConnectionsError:
+                if not (self._idle or await self._is_one_returned()):
+                    raise
+            if (session := self._take_idle()) is not None:
+                return session
+
+    async def _is_one_returned(self) -> bool:
+        try:
+            async with asyncio.timeout(WAIT_SECONDS if self._users > 1 else 0):
+                return await self._returned.wait()
+        except TimeoutError:
+            return False
 
     def _take_idle(self) -> asyncpg.Connection | None:
         while self._idle:

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
@@ -31,13 +32,13 @@ def program(name: str) -> str:
 class Postgres:
     """One server with its own port and data. Benchmarks want `durable`, which tests needn't pay for."""
 
-    def __init__(self, *, durable: bool = False) -> None:
+    def __init__(self, *, durable: bool = False, options: Sequence[str] = ()) -> None:
         # PostgreSQL refuses to run as root
         self._user = "postgres" if os.geteuid() == 0 else None
         self._folder = Path(tempfile.mkdtemp(prefix="postgres-"))
         self._log = self._folder / "log"
         self.port = free_port()
-        self._options = [] if durable else UNSAFE_BUT_FAST
+        self._options = [*options, *([] if durable else UNSAFE_BUT_FAST)]
         self._numbers = count(1)
         self._create()
         self.start()
