@@ -40,7 +40,6 @@ SESSION_REASONS = (
     "heartbeat",
     "cancelled",
     "channel_closed",
-    "refused",
     "publish_failed",
     "undecodable",
     "watchdog",

@@ -111,9 +111,9 @@ class Life:
     def session_ended(self, reason: str, detail: str) -> None:
         self._metrics.connected.set(0)
         self._metrics.sessions.labels(reason).inc()
+        self.enter(Phase.PAUSED, f"no session with the broker: {detail}")
         if reason != "connect_error":
             self._log.warning("session ended", reason=reason, detail=detail)
-        self.enter(Phase.PAUSED, f"no session with the broker: {detail}")
 
 
 async def tick(health: Health, metrics: Metrics) -> None:

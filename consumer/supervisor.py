@@ -23,8 +23,8 @@ ABANDON = 1.0
 """Seconds that a session being opened gets to clean up when we stop."""
 ASK_AGAIN = 1.0
 """Seconds between two questions whether the broker still holds back what we publish."""
-PUBLISHING, REFUSED = "publish_failed", "refused"
-REFUSALS = frozenset({PUBLISHING, REFUSED, "channel_closed", "cancelled"})
+PUBLISHING, WATCHDOG = "publish_failed", "watchdog"
+REFUSALS = frozenset({PUBLISHING, "channel_closed", "cancelled"})
 BLOCKED = "the broker is blocked by an alarm (memory or disk): it takes no retries and no dead letters"
 
 
@@ -173,7 +173,7 @@ class Supervisor:
             try:
                 await self._consume(session, careful_for is not None)
             except BrokerUnavailable as error:
-                session.end(REFUSED, str(error))
+                session.end(WATCHDOG, str(error))
                 return
             self._listener.consuming()
             await self._first_of(session.ended, self._trouble, timeout=careful_for)

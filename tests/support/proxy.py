@@ -1,6 +1,7 @@
 """A TCP proxy on loopback whose connections a test can cut, freeze or refuse."""
 
 import asyncio
+import ssl
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -8,10 +9,14 @@ CHUNK = 65_536
 
 
 class Proxy:
-    """Stands before the server of `url`; `async with Proxy(url) as proxy` and then use `proxy.url`."""
+    """Stands before the server of `url`; `async with Proxy(url) as proxy` and then use `proxy.url`.
 
-    def __init__(self, url: str) -> None:
+    With `tls` it speaks TLS to clients, as a load balancer would.
+    """
+
+    def __init__(self, url: str, tls: ssl.SSLContext | None = None) -> None:
         self._upstream = urlsplit(url)
+        self._tls = tls
         self._to_server = _open_gate()
         self._to_client = _open_gate()
         self._refusing = False
@@ -19,7 +24,7 @@ class Proxy:
         self._pumps: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self._tls)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -32,9 +37,13 @@ class Proxy:
     @property
     def url(self) -> str:
         """The server's URL, through the proxy."""
-        port = self._server.sockets[0].getsockname()[1]
         credentials, at, _ = self._upstream.netloc.rpartition("@")
-        return self._upstream._replace(netloc=f"{credentials}{at}127.0.0.1:{port}").geturl()
+        return self._upstream._replace(netloc=f"{credentials}{at}127.0.0.1:{self.port}").geturl()
+
+    @property
+    def port(self) -> int:
+        number: int = self._server.sockets[0].getsockname()[1]
+        return number
 
     @property
     def connections(self) -> int:
