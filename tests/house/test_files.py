@@ -20,7 +20,8 @@ FORBIDDEN = re.compile(
     re.VERBOSE,
 )
 SLASH = "/"
-SLEEPERS = ("tests/support/waiting.py", "tests/support/jobs")
+SLEEPERS = ("tests/support/waiting.py", "tests/support/jobs", "tests/acceptance/test_stopping.py")
+"""Where seconds are the subject: waiting itself, jobs that take long, and signals that come after so many ms."""
 
 
 def test_a_module_fits_in_the_head() -> None:
