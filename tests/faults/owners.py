@@ -15,10 +15,11 @@ from consumer.core.outcome import Failed, Interrupted, Outcome, Succeeded, Usage
 from consumer.core.parcels import Copier
 from consumer.core.policy import Jitter, KindPolicy, RetryPolicy
 from consumer.core.ports import Clock, Parcel, Work
+from consumer.core.rooms import Rooms, Rules
 from consumer.core.row import Change, Ref
 from consumer.holding import HoldingStore
 from consumer.leases import LeaseKeeper
-from consumer.processor import Processor, Rooms, Rules
+from consumer.processor import Processor
 from consumer.store.memory import MemoryBackend
 from consumer.turns import KeyedTurns
 from schemas.codes import Code
