@@ -16,6 +16,7 @@ from consumer.core.row import Change, Ref, Row, Status
 from consumer.store import conditions
 from consumer.store.change import apply
 from consumer.store.columns import COLUMNS, to_columns, to_row
+from consumer.store.filesystem import MOUNTS, refuse_network
 from consumer.store.migration import scripts
 
 BUSY_SECONDS = 5.0
@@ -48,6 +49,7 @@ T = TypeVar("T")
 
 
 async def open_sqlite(path: str, clock: Clock) -> "SqliteBackend":
+    refuse_network(path, MOUNTS.read_text())
     thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
     try:
         connection = await asyncio.get_running_loop().run_in_executor(thread, _connect, path)
