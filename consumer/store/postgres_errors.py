@@ -43,6 +43,8 @@ def _describe(error: Exception) -> str:
     """Only the first line of what the server says: its details may quote rows."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
+        return "none of its hosts takes writes now"
     if isinstance(error, asyncpg.InternalClientError):
         return "the session was ended"
     if forgets_statements(error):

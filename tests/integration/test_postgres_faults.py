@@ -152,6 +152,21 @@ async def test_a_new_daemon_waits_for_a_node_that_is_read_only(postgres_url: str
             await store.probe()
 
 
+async def test_of_several_hosts_the_one_that_takes_writes_is_found(postgres: Postgres, postgres_url: str) -> None:
+    with Postgres() as standby:
+        both = f"postgresql://postgres@127.0.0.1:{standby.port},127.0.0.1:{postgres.port}/"
+        url = f"{both}{database_of(postgres_url)}?target_session_attrs=read-write"
+        standby.psql(f"CREATE DATABASE {database_of(postgres_url)}")
+        standby.psql("ALTER ROLE postgres SET default_transaction_read_only = on")
+        async with opened(url) as store:
+            assert await store.claim(claim_of()) == Run(1, 1)
+        async with opened(postgres_url) as primary:
+            assert await primary.find(KIND, "order-7") is not None
+        with pytest.raises(StoreUnavailable, match="none of its hosts takes writes"):
+            async with opened(f"{standby.url}?target_session_attrs=read-write"):
+                pass
+
+
 # Short of sessions
 
 
