@@ -15,39 +15,12 @@ from tests.support.proxy import Proxy
 from tests.support.rabbit import Rabbit
 from tests.support.rows import all_are
 from tests.support.settings import settings
+from tests.support.users import User, binary
 from tests.support.waiting import eventually, free_port
 
 ODD = "p#a/s@s:%41 ü+&?"
 CALM = 0.8
 """Seconds of CPU that some sessions which were refused may cost."""
-
-
-class User:
-    """A user of one virtual host, in the broker's own words."""
-
-    def __init__(self, rabbit: Rabbit, vhost: str) -> None:
-        self._rabbit = rabbit
-        self._vhost = vhost
-        self.name = f"user of {vhost}"
-        self._tell("add_user", self.name, "first")
-        self.may()
-
-    def has_password(self, password: str) -> None:
-        self._tell("change_password", self.name, password)
-
-    def may(self, configure: str = ".*", write: str = ".*", read: str = ".*") -> None:
-        self._tell("set_permissions", self.name, self._vhost, configure, write, read)
-
-    def drop(self) -> None:
-        self._tell("delete_user", self.name)
-
-    def _tell(self, function: str, *arguments: str) -> None:
-        given = ", ".join(map(_binary, (*arguments, "tests")))
-        self._rabbit.evaluate(f"ok = rabbit_auth_backend_internal:{function}({given})")
-
-
-def _binary(text: str) -> str:
-    return f"<<{','.join(map(str, text.encode()))}>>"
 
 
 @pytest.fixture
@@ -105,7 +78,7 @@ async def does_a_job(url: str, store: str, key: str, total: int) -> None:
 
 
 async def test_user_password_and_vhost_may_hold_any_characters_as_they_are(rabbit: Rabbit, sqlite_url: str) -> None:
-    rabbit.evaluate(f"ok = rabbit_vhost:add({_binary(ODD)}, {_binary('tests')})")
+    rabbit.evaluate(f"ok = rabbit_vhost:add({binary(ODD)}, {binary('tests')})")
     user = User(rabbit, ODD)
     user.has_password(ODD)
     chosen = settings(
@@ -121,7 +94,7 @@ async def test_user_password_and_vhost_may_hold_any_characters_as_they_are(rabbi
         assert f"password  {ODD}" not in " ".join(shown.out.split())
     finally:
         user.drop()
-        rabbit.evaluate(f"rabbit_vhost:delete({_binary(ODD)}, {_binary('tests')})")
+        rabbit.evaluate(f"rabbit_vhost:delete({binary(ODD)}, {binary('tests')})")
 
 
 async def test_a_password_that_is_rotated_needs_no_restart(
@@ -301,7 +274,7 @@ async def test_a_daemon_that_may_not_declare_any_more_pauses_until_it_may(
 async def test_a_virtual_host_that_still_boots_is_waited_for(rabbit: Rabbit, sqlite_url: str) -> None:
     """The port is open, and user and password are right."""
     url = rabbit.vhost()
-    vhost = _binary(url.rpartition("/")[2])
+    vhost = binary(url.rpartition("/")[2])
     rabbit.evaluate(f"rabbit_vhost_sup_sup:stop_and_delete_vhost({vhost})")
     async with Daemon(settings(url, sqlite_url)) as daemon:
         lines = await daemon.logged(no_session, 3)

@@ -1,0 +1,45 @@
+"""Which settings of a connection are refused, and that nothing which may be a secret is shown."""
+
+import pytest
+
+from config.settings import load
+
+SECRET = "S3cr3t"
+
+
+def refused(monkeypatch: pytest.MonkeyPatch, **variables: str) -> str:
+    for name, value in variables.items():
+        monkeypatch.setenv(f"CONSUMER_BROKER__{name}", value)
+    with pytest.raises(ValueError, match=r"setting broker") as error:
+        load()
+    return str(error.value)
+
+
+@pytest.mark.parametrize("hosts", [f"u:{SECRET}@rabbit", f"rabbit,{SECRET}:x", f"rabbit/{SECRET}", "rabbit:0", ":5672"])
+def test_a_wrong_host_is_one_sentence_that_doesn_t_quote_it(monkeypatch: pytest.MonkeyPatch, hosts: str) -> None:
+    sentence = refused(monkeypatch, HOSTS=hosts)
+    assert "broker.hosts (CONSUMER_BROKER__HOSTS): wanted host or host:port" in sentence
+    assert SECRET not in sentence
+
+
+@pytest.mark.parametrize("setting", ["CA_FILE", "CERT_FILE", "KEY_FILE"])
+def test_certificates_without_tls_are_refused(monkeypatch: pytest.MonkeyPatch, setting: str) -> None:
+    assert "need tls = true" in refused(monkeypatch, PASSWORD=SECRET, **{setting: "file.pem"})
+
+
+def test_a_key_without_its_certificate_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "key_file needs cert_file" in refused(monkeypatch, TLS="true", KEY_FILE="file.pem")
+
+
+@pytest.mark.parametrize("tls", [{"TLS": "true"}, {"URL": "amqps://rabbit"}])
+def test_hosts_and_certificates_are_taken(monkeypatch: pytest.MonkeyPatch, tls: dict[str, str]) -> None:
+    for name, value in {"HOSTS": " a, b:7 ,[::1]:8", "CA_FILE": "ca.pem", **tls}.items():
+        monkeypatch.setenv(f"CONSUMER_BROKER__{name}", value)
+    assert load().broker.hosts == ("a", "b:7", "[::1]:8")
+
+
+def test_the_password_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONSUMER_BROKER__PASSWORD", SECRET)
+    chosen = load()
+    assert SECRET not in repr(chosen) + chosen.model_dump_json()
+    assert chosen.broker.password.get_secret_value() == SECRET
