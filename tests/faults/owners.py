@@ -43,18 +43,21 @@ class Execution:
     owner: str
     key: str
     attempt: int
+    at: int
 
 
 @dataclass
 class Surroundings:
-    """What the owners share. `late` are effects that come when nobody waits for them any more."""
+    """What the owners share. `late`: effects that come when nobody waits for them; `skewed`: a clock was off."""
 
     gates: Gates
     broker: Broker
     backend: MemoryBackend
+    clock: Clock
     crash_limit: int
     script: Callable[[Work], Outcome]
     late: list[Callable[[], object]] = field(default_factory=list)
+    skewed: bool = False
     errors: list[BaseException] = field(default_factory=list)
     begun: list[Execution] = field(default_factory=list)
     ended: list[Execution] = field(default_factory=list)
@@ -119,12 +122,14 @@ class GatedSlots:
     async def run(self, work: Work) -> Outcome:
         if await self._around.gates.reach(self._owner, f"begin {work.job.key}", STOPPED) == STOPPED:
             return Interrupted("withdrawn")
-        execution = Execution(self._owner, work.job.key, work.attempt)
-        self._around.begun.append(execution)
+        self._around.begun.append(self._execution(work))
         if await self._around.gates.reach(self._owner, f"run {work.job.key} {work.attempt}", STOPPED) == STOPPED:
             return Interrupted("drain deadline")
-        self._around.ended.append(execution)
+        self._around.ended.append(self._execution(work))
         return self._around.script(work)
+
+    def _execution(self, work: Work) -> Execution:
+        return Execution(self._owner, work.job.key, work.attempt, self._around.clock())
 
 
 class GatedSlot:

@@ -10,17 +10,18 @@ from consumer.store.memory import MemoryBackend
 from schemas import headers
 from schemas.codes import Code
 from tests.faults.owners import IN_FLIGHT, MAX_ATTEMPTS, Owner, Surroundings, failed, succeeded
-from tests.faults.queues import Broker
+from tests.faults.queues import TOPOLOGY, Broker
 from tests.faults.scheduler import FINE, Choices, Gates, VirtualLoop, turns
 from tests.support.twins import START, message
 
 OWNERS = 2
 KEYS = 5
 NEVER = 1_000_000
-PATIENCE = 3_000
+PATIENCE = 1_000
 """Rounds after which a quiet universe must have come to its end."""
 SCRIPTS = (0, 1, 2, MAX_ATTEMPTS, -1)
 """How often a job fails before it succeeds; -1: it is rejected at once."""
+TICK = TOPOLOGY.ladder.tick
 
 
 def script_of(key: str) -> int:
@@ -48,8 +49,11 @@ class Universe:
         self.keys: list[str] = []
         self.broker = Broker(lambda: self._now)
         self.backend = WatchedBackend(lambda: self._now + self._skew.get("store", 0))
-        self.crash_limit = choices.of((NEVER, 3))
-        self.around = Surroundings(Gates(self.told.append), self.broker, self.backend, self.crash_limit, run)
+        self.crash_limit = choices.of((NEVER, NEVER, 3))
+        self._limit = choices.of((1, 2, KEYS))
+        self.around = Surroundings(
+            Gates(self.told.append), self.broker, self.backend, lambda: self._now, self.crash_limit, run
+        )
         self.owners = [self._start() for _ in range(OWNERS)]
         self._likely: list[Callable[[], None]] = [
             *[self._open_one] * 12,
@@ -60,7 +64,7 @@ class Universe:
             *[self._recover] * 2,
             self._publish,
             self._duplicate,
-            self._land,
+            *[self._land] * 2,
             self._crash,
             self._lose_channel,
             self._jump,
@@ -70,8 +74,10 @@ class Universe:
         """Do what the choices say, until there are none left: raises Over."""
         self._publish()
         while True:
+            so_far = len(self.told)
             self._choices.of(self._likely)()
-            await turns()
+            if len(self.told) > so_far:
+                await turns()
 
     async def calm_down(self) -> None:
         """All faults are off: go on until nothing is left to do."""
@@ -85,8 +91,7 @@ class Universe:
         raise AssertionError(f"it never ends: {len(self.broker.ready)} ready, {len(self.broker.delayed)} delayed")
 
     async def _settle_down(self) -> None:
-        busy = True
-        while busy:
+        for _ in range(PATIENCE):
             busy = bool(self.around.late or self.around.gates.waiting)
             while self.around.late:
                 self.around.late.pop(0)()
@@ -100,6 +105,9 @@ class Universe:
                     busy = True
                     owner.receive(self.broker.deliver(owner.channel, 0))
                     await turns()
+            if not busy:
+                return
+        raise AssertionError(f"it goes round and round: {self.told[-6:]}")
 
     # what can happen
 
@@ -125,6 +133,7 @@ class Universe:
         self.broker.read(self._choices.of(self.owners).channel)
 
     def _pass_time(self, milliseconds: int) -> None:
+        self.told.append(f"{milliseconds} ms pass")
         self._now += milliseconds
         self._loop.now += milliseconds / 1000
         self.broker.mature()
@@ -141,7 +150,7 @@ class Universe:
         owner.trouble = None
 
     def _publish(self) -> None:
-        if len(self.keys) < KEYS:
+        if len(self.keys) < self._limit:
             self.keys.append(f"{len(self.keys)}:{self._choices.of(SCRIPTS)}")
             self.told.append(f"published {self.keys[-1]}")
             self.broker.publish(message(self.keys[-1]))
@@ -173,6 +182,7 @@ class Universe:
 
     def _jump(self) -> None:
         whose = self._choices.of(["store", *(owner.name for owner in self.owners)])
+        self.around.skewed = True
         self._skew[whose] = self._choices.of((0, 3_000, -3_000, 10_000, -10_000))
         self.told.append(f"{whose}: its clock is off by {self._skew[whose]} ms")
 
@@ -226,6 +236,8 @@ def _check_job(universe: Universe, key: str) -> None:
         # Whoever dead-lettered it may have lost its claim meanwhile; letters can't be fenced.
         letters = [letter for letter in letters if letter.headers[headers.CODE] != Code.WORKER_CRASHED]
     assert all(attempt == 1 or attempt - 1 in ended for attempt in attempts), f"an attempt was skipped: {attempts}"
+    if not universe.around.skewed:
+        _check_waits(universe, key)
     if row.fault is not None and row.fault.code is Code.WORKER_CRASHED:
         assert universe.backend.takeovers[key] >= universe.crash_limit
         return
@@ -239,3 +251,15 @@ def _check_job(universe: Universe, key: str) -> None:
         assert row.status is Status.FAILED, f"{key} is lost: {row}"
         assert letters, f"{key} has no dead letter: {row}"
         assert all(letter.headers[headers.ATTEMPT] == row.attempt for letter in letters)
+
+
+def _check_waits(universe: Universe, key: str) -> None:
+    """No attempt begins before the wait after the one before it is over, but for the tick that a copy may be early."""
+    ends: dict[int, int] = {}
+    for execution in universe.around.ended:
+        if execution.key == key:
+            ends.setdefault(execution.attempt, execution.at)
+    for execution in universe.around.begun:
+        if execution.key == key and execution.attempt > 1:
+            wait = 1_000 * 2 ** (execution.attempt - 2)
+            assert execution.at >= ends[execution.attempt - 1] + wait - TICK, f"{execution} came too early: {ends}"
