@@ -40,7 +40,7 @@ async def _play(choices: Choices, loop: VirtualLoop) -> None:
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.binary(min_size=1, max_size=LENGTH))
+@given(st.binary(min_size=8, max_size=LENGTH))
 def test_nothing_is_lost_doubled_or_charged_wrongly_in_any_order_of_events(choices: bytes) -> None:
     play(choices)
 
