@@ -221,9 +221,7 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     in_hand = InHand(Processor(rooms, rules_of(settings, owner), clock, random.random), journal.received)
     metrics.show_pool(pool.figures, prefetch)
     _calm_the_garbage_collector()
-    watch = Watch(
-        topology, metrics, lambda: supervisor.session, lambda: life.is_consuming, settings.broker.heartbeat_seconds
-    )
+    watch = Watch(topology, metrics, lambda: supervisor.session, settings.broker.heartbeat_seconds)
     sweeper = Sweeper(store, publisher, topology, metrics, sweep_of(settings, kinds), random.random)
     async with in_background(leases.keep(), watch.keep(), sweeper.keep(), pool_shown(pool, health)):
         drain = Drain(settings.shutdown.drain_seconds, holding.give_up)

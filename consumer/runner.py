@@ -92,10 +92,6 @@ class Life:
         self._metrics.breaker.labels("intake", "").set(phase is Phase.PAUSED)
         self._log.info("phase", phase=str(phase), **({"why": why} if why else {}))
 
-    @property
-    def is_consuming(self) -> bool:
-        return self.phase is Phase.CONSUMING
-
     def connected(self) -> None:
         self._metrics.connected.set(1)
 

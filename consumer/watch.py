@@ -25,13 +25,18 @@ class Depth(Protocol):
 
 
 class Session(Protocol):
+    @property
+    def consumer(self) -> str | None:
+        """Which consumer we should be to the broker now."""
+        ...
+
     async def depths(self, queues: Sequence[str]) -> Mapping[str, Depth | None]: ...
     async def blocked(self) -> bool: ...
     def end(self, reason: str, detail: str) -> None: ...
 
 
 class Watch:
-    """`session` is the one that lives now, `consuming` whether it should have a consumer.
+    """`session` says which one lives now.
 
     A broker that is gone without a word is noticed within two heartbeats, one between two looks and one of waiting
     for its answer; the client's own heartbeat needs three.
@@ -42,12 +47,10 @@ class Watch:
         topology: Topology,
         metrics: Metrics,
         session: Callable[[], Session | None],
-        consuming: Callable[[], bool],
         heartbeat: float,
     ) -> None:
         self._metrics = metrics
         self._session = session
-        self._consuming = consuming
         self._heartbeat = heartbeat
         self._work = topology.work_queue
         self._roles = {
@@ -67,7 +70,7 @@ class Watch:
     async def look(self, session: Session) -> None:
         """One look; any doubt about the session ends it."""
         names = [name for queues in self._roles.values() for name in queues]
-        consuming = self._consuming()
+        consumer = session.consumer
         try:
             async with asyncio.timeout(self._heartbeat):
                 depths = await session.depths(names)
@@ -79,7 +82,8 @@ class Watch:
         else:
             self._show(depths)
             work = depths[self._work]
-            if consuming and self._consuming() and session is self._session() and (work is None or not work.consumers):
+            should_be_there = consumer is not None and consumer == session.consumer
+            if should_be_there and (work is None or work.consumers == 0):
                 self._doubt(session, f"the broker knows no consumer on {self._work}")
 
     def _doubt(self, session: Session, why: str) -> None:

@@ -55,7 +55,7 @@ class QueueDepth:
 
 
 class Session:
-    """Use `open_session`. `ended` resolves once, whatever ends it first."""
+    """Use `open_session`. `ended` resolves once, whatever ends it first; `consumer` is the tag of ours, if any."""
 
     def __init__(self, consuming: AbstractConnection, publishing: AbstractConnection, topology: Topology) -> None:
         self.ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
@@ -64,7 +64,7 @@ class Session:
         self._topology = topology
         self._channel: AbstractChannel | None = None
         self._acknowledger: Acknowledger | None = None
-        self._tag: str | None = None
+        self.consumer: str | None = None
         for connection in (consuming, publishing):
             connection.close_callbacks.add(self._on_connection_closed)
 
@@ -78,7 +78,7 @@ class Session:
             answer = await channel.basic_consume(self._topology.work_queue, hand_over, timeout=ANSWER)
         except CLIENT_ERRORS as error:
             raise _unavailable("consuming failed", error) from None
-        self._tag = answer.consumer_tag
+        self.consumer = answer.consumer_tag
 
     def publish_with(self, publisher: AmqpPublisher, channel: AbstractChannel) -> None:
         """Lend the publisher a channel for as long as we live."""
@@ -88,9 +88,9 @@ class Session:
 
     async def cancel(self) -> None:
         """Stop taking deliveries; those in hand can still be settled."""
-        if self._channel is None or self._tag is None:
+        if self._channel is None or self.consumer is None:
             return
-        tag, self._tag = self._tag, None
+        tag, self.consumer = self.consumer, None
         try:
             await self._channel.basic_cancel(tag, timeout=CLOSE_TIMEOUT)
         except CLIENT_ERRORS as error:

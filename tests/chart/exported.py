@@ -37,6 +37,8 @@ class Depth:
 class EmptyBroker:
     """A session that knows every queue, and nothing in it."""
 
+    consumer = None
+
     async def depths(self, queues: Sequence[str]) -> dict[str, Depth]:
         return dict.fromkeys(queues, Depth())
 
@@ -54,7 +56,7 @@ def exported() -> dict[str, Series]:
     metrics = Metrics(registry, "default")
     metrics.expect([])
     topology = build("jobs", "default", Ladder("jobs"), delivery_limit=100)
-    asyncio.run(Watch(topology, metrics, lambda: None, lambda: False, 30).look(EmptyBroker()))
+    asyncio.run(Watch(topology, metrics, lambda: None, 30).look(EmptyBroker()))
     series: dict[str, Series] = {"up": Series(frozenset(), {})}
     ours = [family for family in registry.collect() if family.name.startswith("consumer_")]
     for family in ours:

@@ -18,6 +18,8 @@ class Ending:
 
 
 class TwinSession:
+    consumer: str | None = None
+
     def __init__(self, told: list[str]) -> None:
         self._told = told
         self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
