@@ -39,3 +39,8 @@ def free_port() -> int:
             except OSError:
                 continue
             return port
+
+
+async def elapse(seconds: float) -> None:
+    """For what goes on beside a test for a while, as an outage does. Never wait so for something to happen."""
+    await asyncio.sleep(seconds)

@@ -1,0 +1,140 @@
+"""What was published, and whether all of it came to the end that it had to."""
+
+import asyncio
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import islice
+from random import Random
+from typing import Any
+
+import aio_pika
+import asyncpg
+from aio_pika.exceptions import AMQPException
+
+from tests.support.producer import Producer
+from tests.support.waiting import elapse
+
+KINDS = ("steady",) * 90 + ("wobbly",) * 6 + ("hopeless",) * 2 + ("refused",) * 2
+SECONDS = (0.0,) * 12 + (0.002,) * 4 + (0.01,) * 3 + (0.3,)
+TWICE = 0.02
+"""The share of jobs that the producer publishes twice."""
+WORKED = ("steady", "wobbly")
+ATTEMPTS = {"steady": 1, "wobbly": 3, "hopeless": 3, "refused": 1}
+CODES = {"hopeless": "attempts_exhausted", "refused": "rejected"}
+CONCURRENT = 50
+LOST = (AMQPException, ConnectionError, TimeoutError, OSError, asyncio.CancelledError, RuntimeError)
+"""What a client may raise when its broker is gone."""
+GUARD = """
+CREATE TABLE overwritten (key text);
+CREATE FUNCTION note_overwritten() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN INSERT INTO overwritten VALUES (old.key); RETURN new; END $$;
+CREATE TRIGGER results_are_final AFTER UPDATE ON consumer_jobs FOR EACH ROW
+WHEN (old.status = 'succeeded') EXECUTE FUNCTION note_overwritten();
+"""
+
+
+@dataclass(frozen=True)
+class Published:
+    kind: str
+    key: str
+    payload: Any
+
+
+@dataclass
+class Report:
+    """`wrong` has one sentence a fault of the daemon; the rest is for information."""
+
+    jobs: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    letters: int = 0
+    crashes_charged: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [
+            f"jobs {self.jobs}  succeeded {self.succeeded}  failed as they must {self.failed}",
+            f"dead letters {self.letters}  attempts charged to children killed under their job {self.crashes_charged}",
+        ]
+        return "\n".join([*lines, *(f"WRONG {line}" for line in self.wrong[:20]), f"{len(self.wrong)} wrong"])
+
+
+class Ledger:
+    def __init__(self, random: Random, jobs: int) -> None:
+        self.jobs = [self._job(random, number) for number in range(jobs)]
+        self._twice = {job.key for job in self.jobs if random.random() < TWICE}
+
+    @staticmethod
+    def _job(random: Random, number: int) -> Published:
+        kind = random.choice(KINDS)
+        payload = {"steady": random.choice(SECONDS), "wobbly": ATTEMPTS["wobbly"] - 1}.get(kind)
+        return Published(kind, f"{kind}-{number}", payload)
+
+    async def publish(self, url: str, within: float) -> None:
+        """Publish everything, evenly over `within` seconds, each job until the broker has confirmed it."""
+        waiting = iter(self.jobs)
+        batches = len(self.jobs) // CONCURRENT + 1
+        while batch := list(islice(waiting, CONCURRENT)):
+            while batch:
+                batch = await self._confirmed(url, batch, within / batches)
+
+    async def _confirmed(self, url: str, batch: list[Published], pause: float) -> list[Published]:
+        """Return what is to be published again."""
+        try:
+            async with asyncio.timeout(5):
+                self._producer = getattr(self, "_producer", None) or await Producer(url).__aenter__()
+                await asyncio.gather(*(self._submit(job) for job in batch))
+        except LOST:
+            self._producer = None
+            await elapse(0.3)
+            return batch
+        await elapse(pause)
+        return []
+
+    async def _submit(self, job: Published) -> None:
+        for _ in range(2 if job.key in self._twice else 1):
+            await self._producer.submit(job.kind, job.payload, job.key)
+
+    async def unfinished(self, store: str) -> int:
+        connection = await asyncpg.connect(store)
+        query = "SELECT count(*) FROM consumer_jobs WHERE status IN ('succeeded', 'failed')"
+        finished: int = await connection.fetchval(query)
+        await connection.close()
+        return len(self.jobs) - finished
+
+    async def check(self, store: str, letters: list[aio_pika.abc.AbstractIncomingMessage]) -> Report:
+        connection = await asyncpg.connect(store)
+        rows = {row["key"]: row for row in await connection.fetch("SELECT * FROM consumer_jobs")}
+        overwritten = [row["key"] for row in await connection.fetch("SELECT key FROM overwritten")]
+        await connection.close()
+        report = Report(len(self.jobs), letters=len(letters))
+        report.wrong += [f"{key}: its result was written twice" for key in overwritten]
+        report.wrong += [f"{key}: nobody published it" for key in rows.keys() - {job.key for job in self.jobs}]
+        dead = Counter((letter.message_id, letter.headers.get("consumer-code")) for letter in letters)
+        for job in self.jobs:
+            _check_job(job, rows.get(job.key), dead, report)
+        return report
+
+
+def _check_job(job: Published, row: Any, dead: Counter[Any], report: Report) -> None:
+    if row is None:
+        report.wrong.append(f"{job.key}: lost")
+        return
+    crashed = sum(past["code"] == "worker_crashed" for past in json.loads(row["history"]))
+    report.crashes_charged += crashed
+    if not 0 <= row["attempt"] - ATTEMPTS[job.kind] <= (crashed if job.kind != "hopeless" else 0):
+        report.wrong.append(f"{job.key}: attempt {row['attempt']}, of which {crashed} crashed")
+    wanted = ("succeeded", None) if job.kind in WORKED else ("failed", CODES[job.kind])
+    if (row["status"], row["error_code"]) != wanted:
+        report.wrong.append(f"{job.key}: {row['status']} {row['error_code']}, wanted {wanted}")
+        return
+    letters = {code for key, code in dead if key == job.key}
+    if letters != ({CODES[job.kind]} if job.kind in CODES else set()):
+        report.wrong.append(f"{job.key}: {row['status']}, with dead letters {sorted(map(str, letters))}")
+    if job.kind in WORKED:
+        report.succeeded += 1
+        if json.loads(row["result"]) != {"key": job.key, "attempt": row["attempt"]}:
+            report.wrong.append(f"{job.key}: another's result {row['result']}")
+    else:
+        report.failed += 1
