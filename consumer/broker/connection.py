@@ -6,7 +6,6 @@ import traceback
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import aio_pika
 from aio_pika.abc import AbstractConnection
 from aio_pika.exceptions import AMQPError, AuthenticationError, ProbableAuthenticationError
 from aiormq.abc import AbstractChannel
@@ -15,6 +14,7 @@ from pamqp import commands
 from yarl import URL
 
 from consumer.broker.endpoints import Login, logged_in, shown
+from consumer.broker.line import Line
 from consumer.core.errors import BrokerRefused, BrokerUnavailable
 
 CLIENT_ERRORS = (AMQPError, OSError, TimeoutError, RuntimeError, asyncio.CancelledError, StopAsyncIteration)
@@ -23,7 +23,6 @@ when a channel closed by cancelling them, which is not a cancellation of ours; a
 where a connection ends during its opening."""
 ANSWER = 15.0
 """Seconds that the broker gets for each step: an open connection says little about who answers on it."""
-CLOSE_TIMEOUT = 5.0
 NOT_ALLOWED = 530
 """Reply code for a user who may not open a virtual host, or one that isn't there."""
 
@@ -62,7 +61,7 @@ class BrokerConfig:
         return tuple(replace(self, url=url, others=()) for url in (self.url, *self.others))
 
 
-async def connect(config: BrokerConfig, purpose: str) -> AbstractConnection:
+async def connect(config: BrokerConfig, purpose: str) -> Line:
     """Open one plain connection to the first node that lets us in; raise what the last one said where none does."""
     *nodes, last = config.nodes
     for node in nodes:
@@ -73,14 +72,15 @@ async def connect(config: BrokerConfig, purpose: str) -> AbstractConnection:
     return await _connect(last, purpose)
 
 
-async def _connect(config: BrokerConfig, purpose: str) -> AbstractConnection:
+async def _connect(config: BrokerConfig, purpose: str) -> Line:
     """Raise BrokerUnavailable with one sentence that says why not."""
     login = Login(_line_of("user_file", config.files.user), _line_of("password_file", config.files.password))
     url = URL(logged_in(config.url, login), encoded=True)
     url = url.update_query(heartbeat=config.heartbeat, name=f"{config.name} {purpose}")
     trust = await asyncio.to_thread(_trust, config.files) if url.scheme == "amqps" else None
+    line = Line(url, ssl_context=trust)
     try:
-        return await aio_pika.connect(url, timeout=config.connect_timeout, ssl_context=trust)
+        await line.connect(timeout=config.connect_timeout)
     except (AuthenticationError, ProbableAuthenticationError):
         raise BrokerRefused(
             f"the broker at {config.place} refused user or password: check broker.url and what is set beside it"
@@ -94,6 +94,7 @@ async def _connect(config: BrokerConfig, purpose: str) -> AbstractConnection:
         raise BrokerUnavailable(
             f"no connection to the broker at {config.place}: {close.reply_text if close else reason(error)}"
         ) from None
+    return line
 
 
 def _close_in(error: BaseException) -> commands.Connection.Close | None:
@@ -141,16 +142,6 @@ async def open_channel(connection: AbstractConnection, *, confirms: bool = False
     channel = connection.channel(publisher_confirms=confirms, on_return_raises=False)
     await channel.initialize(timeout=ANSWER)
     return await channel.get_underlay_channel()
-
-
-async def closed(part: AbstractConnection | AbstractChannel) -> None:
-    """Close it, for at most CLOSE_TIMEOUT. Never raises."""
-    try:
-        if not part.is_closed:
-            await asyncio.wait_for(part.close(), CLOSE_TIMEOUT)
-    except CLIENT_ERRORS as error:
-        if is_our_cancellation(error):
-            raise
 
 
 def is_undecodable(error: BaseException | None) -> bool:

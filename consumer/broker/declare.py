@@ -52,7 +52,7 @@ async def apply(connection: AbstractConnection, topology: Topology, mode: Mode) 
         for binding in topology.bindings:
             await _step(_bind(channel, binding), f"binding {binding.source} → {binding.destination}", mode)
     if not channel.is_closed:
-        await channel.close()
+        await asyncio.wait_for(channel.close(), ANSWER)
 
 
 class Missing(TopologyError):

@@ -9,7 +9,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from aio_pika.abc import AbstractConnection
 from aiormq.abc import AbstractChannel, DeliveredMessage
 from aiormq.exceptions import AMQPChannelError, ChannelNotFoundEntity
 from pamqp import commands
@@ -18,9 +17,7 @@ from consumer.broker.acknowledger import Acknowledger
 from consumer.broker.connection import (
     ANSWER,
     CLIENT_ERRORS,
-    CLOSE_TIMEOUT,
     BrokerConfig,
-    closed,
     connect,
     is_our_cancellation,
     is_undecodable,
@@ -29,6 +26,7 @@ from consumer.broker.connection import (
 )
 from consumer.broker.declare import Mode, apply
 from consumer.broker.delivery import AmqpDelivery
+from consumer.broker.line import CLOSE_TIMEOUT, Line
 from consumer.broker.publisher import AmqpPublisher
 from consumer.core.errors import BrokerUnavailable
 from consumer.core.ports import Clock
@@ -57,7 +55,7 @@ class QueueDepth:
 class Session:
     """Use `open_session`. `ended` resolves once, whatever ends it first; `consumer` is the tag of ours, if any."""
 
-    def __init__(self, consuming: AbstractConnection, publishing: AbstractConnection, topology: Topology) -> None:
+    def __init__(self, consuming: Line, publishing: Line, topology: Topology) -> None:
         self.ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
         self._consuming = consuming
         self._publishing = publishing
@@ -138,8 +136,17 @@ class Session:
         if self._acknowledger is not None:
             self._acknowledger.flush()
         if self._channel is not None and self.ended.result().reason != WATCHDOG:
-            await closed(self._channel)
-        await asyncio.gather(closed(self._consuming), closed(self._publishing))
+            await self._close_channel(self._channel)
+        await asyncio.gather(self._consuming.hang_up(), self._publishing.hang_up())
+
+    @staticmethod
+    async def _close_channel(channel: AbstractChannel) -> None:
+        try:
+            if not channel.is_closed:
+                await asyncio.wait_for(channel.close(), CLOSE_TIMEOUT)
+        except CLIENT_ERRORS as error:
+            if is_our_cancellation(error):
+                raise
 
     async def _open_consuming_channel(self) -> AbstractChannel:
         channel = await open_channel(self._consuming)
@@ -177,11 +184,11 @@ async def open_session(config: BrokerConfig, topology: Topology, mode: Mode, pub
     """Connect twice, declare, attach the publisher. Raises BrokerUnavailable or TopologyError."""
     async with AsyncExitStack() as unless_opened:
         consuming = await connect(config, "consuming")
-        unless_opened.push_async_callback(closed, consuming)
+        unless_opened.push_async_callback(consuming.hang_up)
         try:
             await apply(consuming, topology, mode)
             publishing = await connect(config, "publishing")
-            unless_opened.push_async_callback(closed, publishing)
+            unless_opened.push_async_callback(publishing.hang_up)
             channel = await open_channel(publishing, confirms=True)
         except CLIENT_ERRORS as error:
             raise _unavailable("the session could not be opened", error) from None

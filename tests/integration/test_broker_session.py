@@ -1,6 +1,7 @@
 """Sessions on a real broker: consuming within the prefetch, settling once, and every way in which one ends."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import quote
@@ -10,12 +11,16 @@ import pytest
 from consumer.broker.connection import BrokerConfig
 from consumer.broker.declare import Mode
 from consumer.broker.delivery import AmqpDelivery
+from consumer.broker.line import CLOSE_TIMEOUT
 from consumer.broker.publisher import AmqpPublisher
 from consumer.broker.session import Session, open_session
 from consumer.core.delay import Ladder
 from consumer.core.disposition import Settlement
-from consumer.core.errors import BrokerRefused, BrokerUnavailable
+from consumer.core.errors import BrokerRefused, BrokerUnavailable, PublishFailed
+from consumer.core.job import Message
+from consumer.core.ports import Parcel
 from consumer.core.topology import build
+from tests.support.processes import open_files
 from tests.support.producer import Producer
 from tests.support.proxy import Proxy
 from tests.support.rabbit import Rabbit
@@ -145,6 +150,27 @@ async def test_a_cut_connection_ends_the_session(amqp_url: str) -> None:
     async with Proxy(amqp_url) as proxy, session_of(proxy.url) as session:
         proxy.cut()
         assert (await session.ended).reason == "closed"
+
+
+async def test_a_broker_that_is_silent_under_a_large_message_is_hung_up_on(amqp_url: str) -> None:
+    """The client itself would wait for ever for the rest of the message to get out."""
+    publisher, large = AmqpPublisher(0.5), Message(bytes(40_000_000), message_id="large")
+    async with Proxy(amqp_url) as proxy:
+        files = open_files(os.getpid())
+        session = await open_session(BrokerConfig(proxy.url, "test"), TOPOLOGY, Mode.DECLARE, publisher)
+        proxy.stall()
+        with pytest.raises(PublishFailed):
+            await publisher.publish(Parcel("jobs", "default", large, "retry"))
+        session.end("watchdog", "it does not answer")
+        async with asyncio.timeout(2 * CLOSE_TIMEOUT):
+            await session.close()
+        proxy.cut()
+        proxy.flow()
+
+        async def all_closed() -> bool:
+            return open_files(os.getpid()) <= files
+
+        await eventually(all_closed, "nothing is open any more")
 
 
 async def test_depths_tell_missing_queues_from_empty_ones(amqp_url: str) -> None:
