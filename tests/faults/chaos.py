@@ -15,11 +15,13 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from random import Random
+from urllib.parse import urlsplit
 
 import aio_pika
 
 from tests.faults.damage import Damage, Replica
 from tests.faults.ledger import GUARD, Ledger, Report
+from tests.support.cluster import Cluster
 from tests.support.pools import gone
 from tests.support.postgres import Postgres
 from tests.support.producer import Producer
@@ -56,11 +58,14 @@ class Plan:
     patience: float = 120
 
 
-async def run(plan: Plan, rabbit: Rabbit, postgres: Postgres, say: Callable[[str], object]) -> tuple[Report, Damage]:
+async def run(
+    plan: Plan, rabbit: Rabbit | Cluster, postgres: Postgres, say: Callable[[str], object]
+) -> tuple[Report, Damage]:
     ledger = Ledger(Random(plan.seed), plan.jobs)
     wrong: list[str] = []
     began = time.monotonic()
     broker, store = rabbit.vhost(), postgres.create_database()
+    urls = rabbit.urls(broker) if isinstance(rabbit, Cluster) else [broker]
 
     def noted(what: str) -> None:
         say(f"{time.monotonic() - began:6.1f} s  {what}")
@@ -69,17 +74,20 @@ async def run(plan: Plan, rabbit: Rabbit, postgres: Postgres, say: Callable[[str
         proxies: dict[str, list[Proxy]] = {"broker": [], "database": []}
         replicas: list[Replica] = []
         for name in REPLICAS:
-            ours = [await stack.enter_async_context(Proxy(url)) for url in (broker, store)]
-            for target, proxy in zip(proxies, ours, strict=True):
-                proxies[target].append(proxy)
-            replicas.append(Replica(f"daemon {name}", settings(ours[0].url, ours[1].url, **IMPATIENT), wrong))
+            nodes = [await stack.enter_async_context(Proxy(url)) for url in urls]
+            database = await stack.enter_async_context(Proxy(store))
+            proxies["broker"] += nodes
+            proxies["database"].append(database)
+            hosts = ",".join(urlsplit(node.url).netloc.rpartition("@")[2] for node in nodes)
+            chosen = settings(nodes[0].url, database.url, BROKER__HOSTS=hosts, **IMPATIENT)
+            replicas.append(Replica(f"daemon {name}", chosen, wrong))
         for replica in replicas:
             await replica.start()
             stack.push_async_callback(replica.end, signal.SIGKILL)
             await replica.daemon.ready()
         postgres.psql(GUARD, store)
         damage = Damage(Random(plan.seed), replicas, rabbit, postgres, proxies, noted)
-        publishing = asyncio.create_task(ledger.publish(broker, plan.seconds))
+        publishing = asyncio.create_task(ledger.publish(urls, plan.seconds))
         await damage.rage(plan.seconds, plan.pause)
         noted("all faults are over")
         await publishing
@@ -94,7 +102,9 @@ async def run(plan: Plan, rabbit: Rabbit, postgres: Postgres, say: Callable[[str
     return report, damage
 
 
-async def _finished(ledger: Ledger, store: str, rabbit: Rabbit, broker: str, patience: float, wrong: list[str]) -> None:
+async def _finished(
+    ledger: Ledger, store: str, rabbit: Rabbit | Cluster, broker: str, patience: float, wrong: list[str]
+) -> None:
     async def so() -> bool:
         return await ledger.unfinished(store) == 0
 
@@ -108,17 +118,17 @@ async def _finished(ledger: Ledger, store: str, rabbit: Rabbit, broker: str, pat
         wrong.append(f"{error}: {await ledger.unfinished(store)} jobs unfinished, queues {_left(rabbit, broker)}")
 
 
-def _depths(rabbit: Rabbit, broker: str) -> dict[str, int]:
+def _depths(rabbit: Rabbit | Cluster, broker: str) -> dict[str, int]:
     lines = rabbit.ctl("list_queues", "-p", broker.rpartition("/")[2], "name", "messages").splitlines()
     return {name: int(count) for name, count in (line.split() for line in lines if "\t" in line) if count.isdigit()}
 
 
-def _left(rabbit: Rabbit, broker: str) -> dict[str, int]:
+def _left(rabbit: Rabbit | Cluster, broker: str) -> dict[str, int]:
     """What is in the work queue and the delay queues."""
     return {name: count for name, count in _depths(rabbit, broker).items() if count and not name.endswith(".dead")}
 
 
-async def _letters(rabbit: Rabbit, broker: str) -> list[aio_pika.abc.AbstractIncomingMessage]:
+async def _letters(rabbit: Rabbit | Cluster, broker: str) -> list[aio_pika.abc.AbstractIncomingMessage]:
     count = _depths(rabbit, broker).get("jobs.default.dead", 0)
     async with Producer(broker) as producer:
         return await producer.dead_letters(count) if count else []
@@ -134,10 +144,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
     parser.add_argument("--jobs", type=int, default=5_000)
+    parser.add_argument("--cluster", action="store_true")
     given = parser.parse_args()
     plan = Plan(given.seconds, given.jobs, given.seed)
     logging.getLogger("aiormq").setLevel(logging.CRITICAL)  # the producer's client, which loses its broker too
-    with Rabbit() as rabbit, Postgres() as postgres:
+    with Cluster() if given.cluster else Rabbit() as rabbit, Postgres() as postgres:
         report, damage = asyncio.run(run(plan, rabbit, postgres, say))
     say(f"seed {plan.seed}: {damage.done.total()} faults of {len(damage.done)} kinds")
     say("".join(f"  {count:3d}  {kind}\n" for kind, count in sorted(damage.done.items())))

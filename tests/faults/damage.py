@@ -9,6 +9,7 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
+from tests.support.cluster import Cluster
 from tests.support.daemon import Daemon
 from tests.support.leash import descendants
 from tests.support.postgres import Postgres
@@ -67,7 +68,7 @@ class Damage:
         self,
         random: Random,
         replicas: list[Replica],
-        rabbit: Rabbit,
+        rabbit: Rabbit | Cluster,
         postgres: Postgres,
         proxies: dict[str, list[Proxy]],
         say: Callable[[str], object],
@@ -143,7 +144,7 @@ class Damage:
             for act in acts:
                 await asyncio.to_thread(act)
 
-    async def _frozen(self, target: str, server: Rabbit | Postgres) -> None:
+    async def _frozen(self, target: str, server: Rabbit | Cluster | Postgres) -> None:
         async with self._alone(target):
             self._say(f"{target} paused")
             pause = server.paused()

@@ -3,8 +3,10 @@
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import cycle, islice
 from random import Random
 from typing import Any
 
@@ -62,6 +64,7 @@ class Report:
 
 class Ledger:
     def __init__(self, random: Random, jobs: int) -> None:
+        self._producer: Producer | None = None
         self.jobs = [self._job(random, number) for number in range(jobs)]
         self._twice = {job.key for job in self.jobs if random.random() < TWICE}
 
@@ -71,30 +74,40 @@ class Ledger:
         payload = {"steady": random.choice(SECONDS), "wobbly": ATTEMPTS["wobbly"] - 1}.get(kind)
         return Published(kind, f"{kind}-{number}", payload)
 
-    async def publish(self, url: str, within: float) -> None:
-        """Publish everything, evenly over `within` seconds, each job until the broker has confirmed it."""
+    async def publish(self, urls: list[str], within: float) -> None:
+        """Publish everything, evenly over `within` seconds, each job until a node of the broker has confirmed it."""
+        nodes = cycle(urls)
         waiting = iter(self.jobs)
         batches = len(self.jobs) // CONCURRENT + 1
         while batch := list(islice(waiting, CONCURRENT)):
             while batch:
-                batch = await self._confirmed(url, batch, within / batches)
+                batch = await self._confirmed(nodes, batch, within / batches)
+        await self._leave()
 
-    async def _confirmed(self, url: str, batch: list[Published], pause: float) -> list[Published]:
+    async def _confirmed(self, nodes: Iterator[str], batch: list[Published], pause: float) -> list[Published]:
         """Return what is to be published again."""
         try:
             async with asyncio.timeout(5):
-                self._producer = getattr(self, "_producer", None) or await Producer(url).__aenter__()
-                await asyncio.gather(*(self._submit(job) for job in batch))
+                if self._producer is None:
+                    self._producer = await Producer(next(nodes)).__aenter__()
+                await asyncio.gather(*(self._submit(self._producer, job) for job in batch))
         except LOST:
-            self._producer = None
-            await elapse(0.3)
+            await self._leave()
             return batch
         await elapse(pause)
         return []
 
-    async def _submit(self, job: Published) -> None:
+    async def _leave(self) -> None:
+        """Go to another node, after a moment."""
+        if self._producer is not None:
+            with suppress(*LOST):
+                await asyncio.wait_for(self._producer.__aexit__(), 1)
+        self._producer = None
+        await elapse(0.3)
+
+    async def _submit(self, producer: Producer, job: Published) -> None:
         for _ in range(2 if job.key in self._twice else 1):
-            await self._producer.submit(job.kind, job.payload, job.key)
+            await producer.submit(job.kind, job.payload, job.key)
 
     async def unfinished(self, store: str) -> int:
         connection = await asyncpg.connect(store)
