@@ -148,7 +148,7 @@ def main() -> None:
     given = parser.parse_args()
     plan = Plan(given.seconds, given.jobs, given.seed)
     logging.getLogger("aiormq").setLevel(logging.CRITICAL)  # the producer's client, which loses its broker too
-    with Cluster() if given.cluster else Rabbit() as rabbit, Postgres() as postgres:
+    with Cluster() if given.cluster else Rabbit() as rabbit, Postgres(durable=True) as postgres:
         report, damage = asyncio.run(run(plan, rabbit, postgres, say))
     say(f"seed {plan.seed}: {damage.done.total()} faults of {len(damage.done)} kinds")
     say("".join(f"  {count:3d}  {kind}\n" for kind, count in sorted(damage.done.items())))

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -24,7 +25,7 @@ TWICE = 0.02
 WORKED = ("steady", "wobbly")
 ATTEMPTS = {"steady": 1, "wobbly": 3, "hopeless": 3, "refused": 1}
 CODES = {"hopeless": "attempts_exhausted", "refused": "rejected"}
-CONCURRENT = 50
+CONCURRENT = 100
 LOST = (AMQPException, ConnectionError, TimeoutError, OSError, asyncio.CancelledError, RuntimeError)
 """What a client may raise when its broker is gone."""
 GUARD = """
@@ -78,24 +79,27 @@ class Ledger:
         """Publish everything, evenly over `within` seconds, each job until a node of the broker has confirmed it."""
         nodes = cycle(urls)
         waiting = iter(self.jobs)
-        batches = len(self.jobs) // CONCURRENT + 1
+        began, done = time.monotonic(), 0
         while batch := list(islice(waiting, CONCURRENT)):
-            while batch:
-                batch = await self._confirmed(nodes, batch, within / batches)
+            while not await self._confirmed(nodes, batch):
+                await self._leave()
+            done += len(batch)
+            await elapse(began + within * done / len(self.jobs) - time.monotonic())
         await self._leave()
 
-    async def _confirmed(self, nodes: Iterator[str], batch: list[Published], pause: float) -> list[Published]:
-        """Return what is to be published again."""
+    async def _confirmed(self, nodes: Iterator[str], batch: list[Published]) -> bool:
+        """Else all of the batch is to be published again: what was confirmed of it comes twice."""
         try:
             async with asyncio.timeout(5):
                 if self._producer is None:
                     self._producer = await Producer(next(nodes)).__aenter__()
                 await asyncio.gather(*(self._submit(self._producer, job) for job in batch))
         except LOST:
-            await self._leave()
-            return batch
-        await elapse(pause)
-        return []
+            ourselves = asyncio.current_task()
+            if ourselves and ourselves.cancelling():
+                raise
+            return False
+        return True
 
     async def _leave(self) -> None:
         """Go to another node, after a moment."""

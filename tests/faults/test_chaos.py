@@ -11,7 +11,7 @@ SEED = 3
 
 def test_two_daemons_lose_nothing_double_nothing_and_charge_nobody_whatever_breaks_around_them() -> None:
     told: list[str] = []
-    with Rabbit() as rabbit, Postgres() as postgres:
+    with Rabbit() as rabbit, Postgres(durable=True) as postgres:
         report, damage = asyncio.run(run(Plan(12, 1_000, SEED, pause=(0.1, 0.7)), rabbit, postgres, told.append))
     assert report.wrong == [], "\n".join(told)
     assert len(damage.done) >= 8
