@@ -205,5 +205,8 @@ async def test_any_characters_work_in_password_and_vhost(rabbit: Rabbit) -> None
     rabbit.ctl("add_vhost", vhost)
     rabbit.ctl("set_permissions", "-p", vhost, user, ".*", ".*", ".*")
     url = f"amqp://{user}:{quote(password, safe='')}@127.0.0.1:{rabbit.port}/{quote(vhost, safe='')}"
-    async with session_of(url) as session:
-        assert not session.ended.done()
+    try:
+        async with session_of(url) as session:
+            assert not session.ended.done()
+    finally:
+        rabbit.ctl("delete_vhost", vhost)
