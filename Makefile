@@ -84,8 +84,9 @@ gate-chart:
 # all that is left, so that no folder of tests can be forgotten
 gate-servers:
 	$(call stage,servers,$(PYTEST) --ignore tests/house --ignore tests/unit --ignore tests/chart)
+# the rest of tests/integration meets databases and children only
 gate-broker:
-	$(call stage,broker,$(PYTEST) tests/integration tests/acceptance)
+	$(call stage,broker,$(PYTEST) tests/integration/test_broker_*.py tests/integration/test_support_rabbit.py tests/acceptance)
 
 .PHONY: unit
 unit: $(VENV)/.test ## run the tests that need no server
