@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.leash import ROOT, Leash, descendants
+from tests.support.leash import ROOT, Leash, descendants, program_of
 from tests.support.waiting import until
 
 SERVER_WITH_A_DAEMON = ["sh", "-c", "(setsid sleep 1000 &); exec sleep 1000"]
@@ -70,7 +70,7 @@ def test_a_server_ends_with_a_killed_leash(tmp_path: Path) -> None:
 def test_rabbitmq_and_postgresql_end_with_a_killed_test_process() -> None:
     with running(SERVERS) as process:
         family = list(descendants(process.pid))
-        programs = {Path(f"/proc/{pid}/comm").read_text().strip() for pid in family}
+        programs = {program_of(pid) for pid in family}
         assert {"beam.smp", "epmd", "postgres"} <= programs
         process.kill()
         until(lambda: not alive(family), "the servers are gone", within=10)

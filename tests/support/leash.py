@@ -90,7 +90,7 @@ class Leash:
         self._process.wait()
 
     def _running(self, program: str) -> list[int]:
-        return [pid for pid in descendants(self._process.pid) if _program(pid) == program]
+        return [pid for pid in descendants(self._process.pid) if program_of(pid) == program]
 
     def _end(self) -> None:
         self._process.wait()
@@ -119,7 +119,7 @@ def _processes() -> Iterator[tuple[int, int]]:
         yield int(stat.parent.name), int(fields[1])
 
 
-def _program(pid: int) -> str:
+def program_of(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:
