@@ -55,7 +55,7 @@ class Plan:
     jobs: int
     seed: int
     pause: tuple[float, float] = (0.2, 1.6)
-    patience: float = 120
+    patience: float = 100
 
 
 async def run(

@@ -60,7 +60,7 @@ class Report:
             f"jobs {self.jobs}  succeeded {self.succeeded}  failed as they must {self.failed}",
             f"dead letters {self.letters}  attempts charged to children killed under their job {self.crashes_charged}",
         ]
-        return "\n".join([*lines, *(f"WRONG {line}" for line in self.wrong[:20]), f"{len(self.wrong)} wrong"])
+        return "\n".join([*lines, *(f"WRONG {line}" for line in self.wrong[-20:]), f"{len(self.wrong)} wrong"])
 
 
 class Ledger:
