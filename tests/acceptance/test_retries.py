@@ -11,8 +11,8 @@ from tests.support.rows import all_are
 from tests.support.settings import settings
 
 JOBS = 3000
-WINDOW = (8_000, 16_000)
-"""Milliseconds from a failure to its retry: fails_first has a backoff of 16 s with equal jitter. By the time the
+WINDOW = (13_000, 26_000)
+"""Milliseconds from a failure to its retry: fails_first has a backoff of 26 s with equal jitter. By the time the
 first are due the last have failed, so that no retry waits behind a first attempt."""
 LATE = 1_000
 CLOCKS = 2
