@@ -159,10 +159,12 @@ async def test_children_killed_while_they_return_a_megabyte_never_hang_the_pool(
                 rounds = [bench.begin("huge", 1_000_000) for _ in range(2)]
                 await asyncio.sleep(0)
                 loop = asyncio.get_running_loop()
-                kills = [loop.call_later(step * 0.00005, kill, pid) for pid in bench.pool.pids]
+                struck: list[int] = []
+                kills = [loop.call_later(step * 0.00005, kill, pid, struck) for pid in bench.pool.pids]
                 outcomes = await asyncio.gather(*rounds)
                 for each in kills:
-                    each.cancel()  # else one that comes too late for its round hits the next job
+                    each.cancel()  # else one that comes too late for its round hits the next job,
+                await gone(struck)  # as does one whose child is not dead yet
                 for outcome in outcomes:
                     assert isinstance(outcome, (Succeeded, Crashed)), outcome
                     kept += isinstance(outcome, Succeeded)
@@ -174,9 +176,10 @@ async def test_children_killed_while_they_return_a_megabyte_never_hang_the_pool(
         assert died > 20
 
 
-def kill(pid: int) -> None:
+def kill(pid: int, struck: list[int]) -> None:
     if alive(pid):
         os.kill(pid, signal.SIGKILL)
+        struck.append(pid)
 
 
 async def test_the_death_of_the_zygote_charges_nobody_and_a_new_one_takes_over() -> None:
