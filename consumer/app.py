@@ -80,7 +80,6 @@ def broker_of(settings: Settings) -> BrokerConfig:
         files=Files(broker.user_file, broker.password_file, broker.ca_file, broker.cert_file, broker.key_file),
         heartbeat=broker.heartbeat_seconds,
         connect_timeout=broker.connect_timeout_seconds,
-        publish_timeout=broker.publish_timeout_seconds,
     )
 
 

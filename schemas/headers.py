@@ -39,5 +39,3 @@ ANONYMOUS = "consumer-anonymous"
 """True on copies of messages that had no message_id: the client library makes one up."""
 
 OURS_PREFIX = "consumer-"
-BROKER_PREFIX = "x-"
-"""Headers that brokers write (x-death, x-first-death-…, x-delivery-count): never copied."""

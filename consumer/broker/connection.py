@@ -48,7 +48,6 @@ class BrokerConfig:
     others: tuple[str, ...] = field(default=(), repr=False)
     heartbeat: int = 30
     connect_timeout: float = 10.0
-    publish_timeout: float = 10.0
 
     @property
     def place(self) -> str:

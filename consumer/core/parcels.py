@@ -12,12 +12,12 @@ from typing import Any
 from consumer.core.disposition import Retry
 from consumer.core.job import Fault, Job, Message
 from consumer.core.ports import Parcel
+from consumer.core.row import HISTORY_LIMIT
 from consumer.core.topology import Topology
 from schemas import headers
 
 HEADER_BUDGET = 64 * 1024
 """Bytes. A frame holds 128 KiB, and a header that doesn't fit into one frame costs the connection."""
-HISTORY_LIMIT = 20
 BROKER_KEYS = ("x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count", "x-opt-")
 
 OF_THE_DEAD = frozenset(
