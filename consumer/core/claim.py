@@ -78,12 +78,14 @@ def decide(row: Row | None, request: ClaimRequest, now: int) -> tuple[Claim, Row
     """Return the answer, and the row to write where the answer changes it (else None)."""
     if row is None:
         return _run(_fresh(request, now), request, now)
+    if row.status is Status.CANCELLED:
+        return Done(row.status), None
     if row.status is Status.PENDING:
         return _pending(row, request, now)
     if row.fingerprint != request.fingerprint:
         return _other_payload(row, request, now)
     match row.status:
-        case Status.SUCCEEDED | Status.CANCELLED:
+        case Status.SUCCEEDED:
             return Done(row.status), None
         case Status.FAILED:
             return _failed(row, request, now)
@@ -205,6 +207,8 @@ def _run(row: Row, request: ClaimRequest, now: int) -> tuple[Run, Row]:
         finished_at=None,
         due_at=None,
         swept_at=None,
+        progress=None,
+        progress_note="",
     )
     alone = claimed.crashes >= QUARANTINE_AFTER
     return Run(claimed.token, claimed.attempt, claimed.generation, claimed.crashes, alone), claimed

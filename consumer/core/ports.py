@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from consumer.core.claim import Claim, ClaimRequest
+from consumer.core.cooldown import Cooldown
 from consumer.core.disposition import Settlement
 from consumer.core.job import Job, Message
+from consumer.core.outbox import Outgoing
 from consumer.core.outcome import Outcome
 from consumer.core.policy import KindPolicy
-from consumer.core.row import Change, Ref, Row, Status
+from consumer.core.row import Change, Mark, Ref, Row, Status
 
 Clock = Callable[[], int]
 """Epoch milliseconds."""
@@ -50,6 +52,18 @@ class Store(Protocol):
 
     async def find(self, kind: str, key: str) -> Row | None: ...
 
+    async def cancel(self, kind: str, key: str, by: str) -> Row:
+        """End a job for good wherever it is, one never seen included; return its row. One that is over stays so."""
+        ...
+
+    async def cancelled(self, refs: Sequence[Ref]) -> frozenset[Ref]:
+        """Those of our claims whose jobs were cancelled meanwhile."""
+        ...
+
+    async def progress(self, marks: Sequence[Mark]) -> None:
+        """Note how far our runs are; a mark whose claim is over says nothing."""
+        ...
+
     async def submit(self, row: Row) -> Row:
         """Insert a pending row, or return the one that is there. `first_seen_at` is the store's clock."""
         ...
@@ -68,6 +82,29 @@ class Store(Protocol):
 
     async def prune(self, age: int, limit: int) -> int:
         """Forget at most `limit` jobs that are done since more than `age` ms; return how many it were."""
+        ...
+
+    async def outbox(self, limit: int, lease_ms: int) -> Sequence[Outgoing]:
+        """Take follow-ups of our queue for sending, the oldest first.
+
+        Nobody else gets them for `lease_ms`, and for twice as long each time that they weren't `sent` meanwhile.
+        """
+        ...
+
+    async def sent(self, ids: Sequence[int]) -> None:
+        """Forget follow-ups: they are on the broker."""
+        ...
+
+    async def cool(self, cooldown: Cooldown) -> None:
+        """Let a kind wait, here and in every process with this store; of two cooldowns the longer one holds."""
+        ...
+
+    async def warm(self, kind: str) -> None:
+        """End a kind's cooldown before its time."""
+        ...
+
+    async def cooldowns(self) -> Sequence[Cooldown]:
+        """Those that are not over."""
         ...
 
     async def probe(self) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from consumer.core.job import Fault
+from consumer.core.outbox import FollowUp
 
 HISTORY_LIMIT = 20
 
@@ -37,7 +38,7 @@ class Row:
 
     `crashes` counts the owners that died while they held the present attempt. `payload` is there only for jobs
     submitted through us. `due_at`: when it may run again. `swept_at`: when the sweeper published it last, since its
-    last claim.
+    last claim. `progress`: what the present run says of itself, from 0 to 1.
     """
 
     kind: str
@@ -63,6 +64,8 @@ class Row:
     swept_at: int | None = None
     cpu_seconds: float = 0.0
     peak_memory: int = 0
+    progress: float | None = None
+    progress_note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +78,23 @@ class Ref:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """How far a run is, which counts only under the token of its claim."""
+
+    ref: Ref
+    fraction: float
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """A write that carries its token. It applies only while the row is `processing` under that token.
 
     status     fields that count
-    SUCCEEDED  result, usage
+    SUCCEEDED  result, usage, follow_ups, and what these inherit: traceparent and deadline
     RETRYING   due_at, fault, usage
     FAILED     fault, usage
-    PENDING    none: the claim is given back, the attempt isn't charged
+    PENDING    due_at: the claim is given back, or put off; the attempt isn't charged
     """
 
     ref: Ref
@@ -94,3 +106,6 @@ class Change:
     finished_at: int | None = None
     cpu_seconds: float = 0.0
     peak_memory: int = 0
+    follow_ups: tuple[FollowUp, ...] = ()
+    traceparent: str | None = None
+    deadline: int | None = None

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from consumer.core.claim import remember
 from consumer.core.job import Fault
+from consumer.core.outbox import FollowUp, Outgoing
 from consumer.core.row import Change, Failure, Row, Status
 
 
@@ -14,7 +15,8 @@ def apply(row: Row | None, change: Change, now: int) -> tuple[bool, Row | None]:
     if row.status is not Status.PROCESSING:
         return row.status is change.status, None
     if change.status is Status.PENDING:
-        return True, replace(row, status=Status.PENDING, owner=None, lease_until=None, started_at=None, due_at=now)
+        due = now if change.due_at is None else change.due_at
+        return True, replace(row, status=Status.PENDING, owner=None, lease_until=None, started_at=None, due_at=due)
     return True, _end_of_run(row, change, now)
 
 
@@ -37,6 +39,21 @@ def _end_of_run(row: Row, change: Change, now: int) -> Row:
     return replace(ended, fault=fault, history=remember(ended, _failure(ended, fault, now)))
 
 
+def outgoing(follow_up: FollowUp, change: Change, now: int) -> Outgoing:
+    """What the store keeps of a follow-up of this result, before it has given it a number."""
+    return Outgoing(
+        id=0,
+        kind=follow_up.kind,
+        key=follow_up.key,
+        payload=follow_up.payload,
+        queue=follow_up.queue,
+        due=now + follow_up.delay if follow_up.delay else None,
+        traceparent=change.traceparent,
+        deadline=change.deadline,
+        submitted_at=now,
+    )
+
+
 def _failure(row: Row, fault: Fault, now: int) -> Failure:
     return Failure(
         generation=row.generation,
@@ -51,9 +68,9 @@ def _failure(row: Row, fault: Fault, now: int) -> Failure:
 
 
 def _storable(fault: Fault) -> Fault:
-    return Fault(fault.code, _text(fault.error_type), _text(fault.message), _text(fault.traceback))
+    return Fault(fault.code, storable(fault.error_type), storable(fault.message), storable(fault.traceback))
 
 
-def _text(value: str) -> str:
+def storable(value: str) -> str:
     """Databases refuse NUL and lone surrogates, and exceptions hold both (a file's undecodable name): show them."""
     return value.replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")

@@ -36,6 +36,8 @@ COLUMNS = (
     "swept_at",
     "cpu_seconds",
     "peak_memory",
+    "progress",
+    "progress_note",
 )
 
 
@@ -69,6 +71,8 @@ def to_columns(row: Row) -> tuple[Any, ...]:
         row.swept_at,
         row.cpu_seconds,
         row.peak_memory,
+        row.progress,
+        row.progress_note,
     )
 
 
@@ -97,6 +101,8 @@ def to_row(record: Mapping[str, Any]) -> Row:
         swept_at=record["swept_at"],
         cpu_seconds=record["cpu_seconds"],
         peak_memory=record["peak_memory"],
+        progress=record["progress"],
+        progress_note=record["progress_note"],
     )
 
 

@@ -5,8 +5,10 @@ from time import perf_counter
 from typing import Protocol, TypeVar
 
 from consumer.core.claim import Claim, ClaimRequest
+from consumer.core.cooldown import Cooldown
 from consumer.core.errors import StoreRefused, StoreUnavailable
-from consumer.core.row import Change, Ref, Row, Status
+from consumer.core.outbox import Outgoing
+from consumer.core.row import Change, Mark, Ref, Row, Status
 from consumer.store.committer import Committer
 
 Observe = Callable[[str, str, float, int], None]
@@ -26,6 +28,12 @@ class Backend(Protocol):
 
     async def find(self, kind: str, key: str) -> Row | None: ...
 
+    async def cancel(self, kind: str, key: str, by: str) -> Row: ...
+
+    async def cancelled(self, refs: Sequence[Ref]) -> frozenset[Ref]: ...
+
+    async def progress(self, marks: Sequence[Mark]) -> None: ...
+
     async def submit(self, row: Row) -> Row: ...
 
     async def stuck(self, grace: int) -> Mapping[Status, int]: ...
@@ -35,6 +43,16 @@ class Backend(Protocol):
     async def swept(self, refs: Sequence[Ref]) -> None: ...
 
     async def prune(self, age: int, limit: int) -> int: ...
+
+    async def outbox(self, limit: int, lease_ms: int) -> Sequence[Outgoing]: ...
+
+    async def sent(self, ids: Sequence[int]) -> None: ...
+
+    async def cool(self, cooldown: Cooldown) -> None: ...
+
+    async def warm(self, kind: str) -> None: ...
+
+    async def cooldowns(self) -> Sequence[Cooldown]: ...
 
     async def probe(self) -> None: ...
 
@@ -72,6 +90,18 @@ class GroupedStore:
     async def find(self, kind: str, key: str) -> Row | None:
         return await self._observed("find", 1, self._backend.find(kind, key))
 
+    async def cancel(self, kind: str, key: str, by: str) -> Row:
+        return await self._observed("cancel", 1, self._backend.cancel(kind, key, by))
+
+    async def cancelled(self, refs: Sequence[Ref]) -> frozenset[Ref]:
+        if not refs:
+            return frozenset()
+        return await self._observed("cancelled", len(refs), self._backend.cancelled(refs))
+
+    async def progress(self, marks: Sequence[Mark]) -> None:
+        if marks:
+            await self._observed("progress", len(marks), self._backend.progress(marks))
+
     async def submit(self, row: Row) -> Row:
         return await self._observed("submit", 1, self._backend.submit(row))
 
@@ -87,6 +117,22 @@ class GroupedStore:
 
     async def prune(self, age: int, limit: int) -> int:
         return await self._observed("prune", limit, self._backend.prune(age, limit))
+
+    async def outbox(self, limit: int, lease_ms: int) -> Sequence[Outgoing]:
+        return await self._observed("outbox", limit, self._backend.outbox(limit, lease_ms))
+
+    async def sent(self, ids: Sequence[int]) -> None:
+        if ids:
+            await self._observed("outbox", len(ids), self._backend.sent(ids))
+
+    async def cool(self, cooldown: Cooldown) -> None:
+        await self._observed("cooldown", 1, self._backend.cool(cooldown))
+
+    async def warm(self, kind: str) -> None:
+        await self._observed("cooldown", 1, self._backend.warm(kind))
+
+    async def cooldowns(self) -> Sequence[Cooldown]:
+        return await self._observed("cooldown", 1, self._backend.cooldowns())
 
     async def probe(self) -> None:
         await self._observed("probe", 1, self._backend.probe())

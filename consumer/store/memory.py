@@ -4,11 +4,15 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from consumer.core import cancel
 from consumer.core.claim import Claim, ClaimRequest, decide
+from consumer.core.cooldown import Cooldown
+from consumer.core.outbox import Outgoing
 from consumer.core.ports import Clock
-from consumer.core.row import Change, Ref, Row, Status
+from consumer.core.row import Change, Mark, Ref, Row, Status
 from consumer.core.sweep import FINISHED, is_overdue, is_stuck
-from consumer.store.change import apply
+from consumer.store.change import apply, storable
+from consumer.store.memory_outbox import MemoryOutbox
 
 
 class MemoryBackend:
@@ -17,6 +21,8 @@ class MemoryBackend:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._rows: dict[tuple[str, str], Row] = {}
+        self._outbox = MemoryOutbox()
+        self._cooldowns: dict[str, Cooldown] = {}
 
     async def claim(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
         return [self._claim(request) for request in requests]
@@ -29,6 +35,20 @@ class MemoryBackend:
 
     async def find(self, kind: str, key: str) -> Row | None:
         return self._rows.get((kind, key))
+
+    async def cancel(self, kind: str, key: str, by: str) -> Row:
+        self._save(cancel.decide(self._rows.get((kind, key)), kind, key, by, self._clock()))
+        return self._rows[kind, key]
+
+    async def cancelled(self, refs: Sequence[Ref]) -> frozenset[Ref]:
+        rows = {ref: self._rows.get((ref.kind, ref.key)) for ref in refs}
+        return frozenset(ref for ref, row in rows.items() if row is not None and row.status is Status.CANCELLED)
+
+    async def progress(self, marks: Sequence[Mark]) -> None:
+        for mark in marks:
+            row = self._running(mark.ref)
+            if row is not None:
+                self._save(replace(row, progress=mark.fraction, progress_note=storable(mark.note)))
 
     async def submit(self, row: Row) -> Row:
         return self._rows.setdefault((row.kind, row.key), replace(row, first_seen_at=self._clock()))
@@ -57,6 +77,23 @@ class MemoryBackend:
             del self._rows[name]
         return len(done[:limit])
 
+    async def outbox(self, limit: int, lease_ms: int) -> list[Outgoing]:
+        return self._outbox.take(limit, lease_ms, self._clock())
+
+    async def sent(self, ids: Sequence[int]) -> None:
+        self._outbox.sent(ids)
+
+    async def cool(self, cooldown: Cooldown) -> None:
+        known = self._cooldowns.get(cooldown.kind)
+        if known is None or known.until < cooldown.until:
+            self._cooldowns[cooldown.kind] = replace(cooldown, why=storable(cooldown.why))
+
+    async def warm(self, kind: str) -> None:
+        self._cooldowns.pop(kind, None)
+
+    async def cooldowns(self) -> list[Cooldown]:
+        return [cooldown for cooldown in self._cooldowns.values() if cooldown.until > self._clock()]
+
     async def probe(self) -> None:
         pass
 
@@ -70,15 +107,22 @@ class MemoryBackend:
 
     def _write(self, change: Change) -> bool:
         says_so, row = apply(self._rows.get((change.ref.kind, change.ref.key)), change, self._clock())
-        self._save(row)
+        if row is not None:
+            self._save(row)
+            self._outbox.post(change, self._clock())
         return says_so
 
     def _renew(self, ref: Ref, lease: int) -> bool:
-        row = self._rows.get((ref.kind, ref.key))
-        if row is None or row.token != ref.token or row.status is not Status.PROCESSING:
+        row = self._running(ref)
+        if row is None:
             return False
         self._save(replace(row, lease_until=self._clock() + lease))
         return True
+
+    def _running(self, ref: Ref) -> Row | None:
+        row = self._rows.get((ref.kind, ref.key))
+        held = row is not None and row.token == ref.token and row.status is Status.PROCESSING
+        return row if held else None
 
     def _save(self, row: Row | None) -> None:
         if row is not None:

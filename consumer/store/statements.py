@@ -39,6 +39,8 @@ _TYPES = {
     "swept_at": "bigint",
     "cpu_seconds": "float8",
     "peak_memory": "bigint",
+    "progress": "float8",
+    "progress_note": "text",
 }
 _ROW = ", ".join(COLUMNS)
 

@@ -95,7 +95,7 @@ def test_a_spent_job_that_was_given_back_since_its_dead_letter_was_not_confirmed
     assert asked(replace(ROW, crashes=REQUEST.crash_limit)) == Spent(8, 1, REQUEST.crash_limit)
 
 
-@pytest.mark.parametrize("row", [RUNNING, ORPHANED, RETRYING, SUCCEEDED, CANCELLED], ids=lambda row: row.status)
+@pytest.mark.parametrize("row", [RUNNING, ORPHANED, RETRYING, SUCCEEDED], ids=lambda row: row.status)
 def test_another_payload_under_a_taken_key_is_a_conflict_and_changes_nothing(row: Row) -> None:
     assert decide(row, replace(REQUEST, fingerprint=CORRECTED), NOW) == (Conflict(), None)
 

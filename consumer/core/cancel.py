@@ -1,0 +1,41 @@
+"""What cancelling does to the row of a job: one pure function for every store, as `core.claim.decide` is for claims."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from consumer.core.job import Fault
+from consumer.core.row import Row, Status
+from consumer.core.sweep import FINISHED
+from schemas.codes import Code
+
+BY_LIMIT = 100
+"""Characters that are kept of who it was."""
+
+
+def decide(row: Row | None, kind: str, key: str, by: str, now: int) -> Row | None:
+    """Return the row to write, or None where the job is over, and stays as it is.
+
+    A job that was never seen gets a tombstone, so that its message finds it. A running one is moved on to the next
+    token, so that its result finds nothing.
+    """
+    if row is None:
+        row = Row(kind, key, Status.PENDING, first_seen_at=now)
+    if row.status in FINISHED:
+        return None
+    return replace(
+        row,
+        status=Status.CANCELLED,
+        token=row.token + 1,
+        lease_until=None,
+        due_at=None,
+        finished_at=now,
+        fault=Fault(Code.CANCELLED, "Cancelled", f"cancelled by {_shown(by)} at {_time(now)}"),
+    )
+
+
+def _shown(by: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in by[:BY_LIMIT])
+
+
+def _time(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
