@@ -8,6 +8,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    NonNegativeFloat,
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
@@ -22,6 +23,7 @@ def _split(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
+Ratio = Annotated[float, Field(ge=0, le=1)]
 CommaList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 
 
@@ -45,6 +47,16 @@ class Broker(Section):
     connect_timeout_seconds: PositiveFloat
     publish_timeout_seconds: PositiveFloat
     prefetch: Annotated[int, Field(ge=0, le=65535)]
+    ack_timeout_seconds: NonNegativeInt
+    management_url: str
+
+    @field_validator("management_url")
+    @classmethod
+    def _is_plain_http(cls, url: str) -> str:
+        """Its user is that of the connection: one in here would be shown with the settings, so it is refused."""
+        if url and not _is_web(url):
+            raise ValueError("wanted http://host:port or https://host:port, without user and password")
+        return url
 
     @field_validator("url")
     @classmethod
@@ -91,8 +103,18 @@ def _is_host(text: str) -> bool:
         return False
 
 
+def _is_web(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return good and not set("@?#") & set(url)
+
+
 class Topology(Section):
     mode: Literal["declare", "check"]
+    version: Annotated[int, Field(ge=1, le=1_000_000)]
     delivery_limit: PositiveInt
     delay_tick_ms: Annotated[int, Field(ge=10, le=60_000)]
     delay_levels: Annotated[int, Field(ge=4, le=24)]
@@ -130,6 +152,36 @@ class Jobs(Section):
     max_result_bytes: PositiveInt
     crash_limit: PositiveInt
     unknown_kind_grace_seconds: NonNegativeInt
+
+
+class Kind(Section):
+    """What the settings say of one kind instead of its handler; what is left out stays as declared."""
+
+    timeout_seconds: PositiveFloat | None = None
+    wait_timeout_seconds: NonNegativeFloat | None = None
+    max_attempts: PositiveInt | None = None
+    backoff_seconds: PositiveFloat | None = None
+    backoff_cap_seconds: PositiveFloat | None = None
+    jitter: Literal["equal", "full", "none"] | None = None
+    budget_seconds: NonNegativeFloat | None = None
+    retry_on: CommaList | None = None
+    no_retry_on: CommaList | None = None
+    failure_ratio: Ratio | None = None
+
+
+class Cooldown(Section):
+    first_seconds: PositiveFloat
+    longest_seconds: PositiveFloat
+    failure_ratio: Ratio
+    window: PositiveInt
+
+
+class DeadLetters(Section):
+    breaker_ratio: Ratio
+    breaker_least: PositiveInt
+    breaker_window_seconds: PositiveInt
+    pause_seconds: PositiveFloat
+    longest_pause_seconds: PositiveFloat
 
 
 class Pool(Section):

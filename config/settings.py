@@ -16,12 +16,26 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from config.sections import Broker, Faults, Http, Jobs, Log, Message, Pool, Shutdown, Store, Topology
+from config.sections import (
+    Broker,
+    Cooldown,
+    DeadLetters,
+    Faults,
+    Http,
+    Jobs,
+    Kind,
+    Log,
+    Message,
+    Pool,
+    Shutdown,
+    Store,
+    Topology,
+)
 
 PREFIX = "CONSUMER_"
 FILE_VARIABLE = "CONSUMER_CONFIG"
 DEFAULTS = Path(__file__).with_name("default.toml")
-MAY_HOLD_SECRETS = {("url",), ("hosts",), ("password",)}
+MAY_HOLD_SECRETS = {("url",), ("hosts",), ("password",), ("management_url",)}
 NAME = r"^[A-Za-z0-9_-]{1,60}$"
 WORDS = r"^[A-Za-z0-9_-]{1,60}(\.[A-Za-z0-9_-]{1,60})*$"
 
@@ -42,6 +56,9 @@ class Settings(BaseSettings):
     message: Message
     store: Store
     jobs: Jobs
+    kinds: dict[str, Kind]
+    cooldown: Cooldown
+    dead_letters: DeadLetters
     pool: Pool
     http: Http
     shutdown: Shutdown

@@ -1,6 +1,6 @@
 """What must be on the broker, as frozen data. `broker/declare.py` applies it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from consumer.core.delay import Ladder
 
@@ -31,18 +31,22 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """`queue` is the short name that producers use as routing key in exchange `namespace`."""
+    """`queue` is the short name that producers use as routing key in exchange `namespace`.
+
+    The exchanges `namespace` and `dead_exchange` are the same in every version, so producers notice no migration.
+    """
 
     namespace: str
     queue: str
     ladder: Ladder
-    exchanges: tuple[Exchange, ...]
-    queues: tuple[Queue, ...]
-    bindings: tuple[Binding, ...]
+    exchanges: tuple[Exchange, ...] = ()
+    queues: tuple[Queue, ...] = ()
+    bindings: tuple[Binding, ...] = ()
 
     @property
     def work_queue(self) -> str:
-        return f"{self.namespace}.{self.queue}"
+        version = self.ladder.version
+        return f"{self.namespace}.{self.queue}" + (f".v{version}" if version > 1 else "")
 
     @property
     def dead_queue(self) -> str:
@@ -58,36 +62,45 @@ NEVER = 1_000_000_000
 
 
 def build(namespace: str, queue: str, ladder: Ladder, delivery_limit: int) -> Topology:
-    """The topology of one namespace and one of its work queues."""
-    work, dlx = f"{namespace}.{queue}", f"{namespace}.dlx"
+    """The topology of one namespace and one of its work queues, in the version of the ladder."""
+    named = Topology(namespace, queue, ladder)
     exchanges = (
         Exchange(namespace, "direct"),
-        Exchange(dlx, "direct"),
+        Exchange(named.dead_exchange, "direct"),
         *(Exchange(ladder.level(k), "topic") for k in range(ladder.levels)),
         Exchange(ladder.out, "topic"),
     )
     queues = (
         Queue(
-            work,
+            named.work_queue,
             {
                 "x-queue-type": "quorum",
-                "x-dead-letter-exchange": dlx,
+                "x-dead-letter-exchange": named.dead_exchange,
                 "x-dead-letter-routing-key": queue,
                 "x-dead-letter-strategy": "at-least-once",
                 "x-overflow": "reject-publish",
                 "x-delivery-limit": delivery_limit,
             },
         ),
-        Queue(f"{work}.dead", {"x-queue-type": "quorum", "x-delivery-limit": NEVER}),
+        Queue(named.dead_queue, {"x-queue-type": "quorum", "x-delivery-limit": NEVER}),
         *(_rung(ladder, k) for k in range(ladder.levels)),
     )
-    bindings = (
-        Binding(namespace, work, queue),
-        Binding(dlx, f"{work}.dead", queue),
-        *(binding for k in range(ladder.levels) for binding in _steps(ladder, k)),
-        Binding(ladder.out, work, "*." * ladder.levels + queue),
+    steps = (binding for k in range(ladder.levels) for binding in _steps(ladder, k))
+    bindings = (*fed(named), *steps, arrival(ladder, queue, named.work_queue))
+    return replace(named, exchanges=exchanges, queues=queues, bindings=bindings)
+
+
+def fed(topology: Topology) -> tuple[Binding, Binding]:
+    """What brings new work, and dead letters, into the queues of this version."""
+    return (
+        Binding(topology.namespace, topology.work_queue, topology.queue),
+        Binding(topology.dead_exchange, topology.dead_queue, topology.queue),
     )
-    return Topology(namespace, queue, ladder, exchanges, queues, bindings)
+
+
+def arrival(ladder: Ladder, queue: str, destination: str) -> Binding:
+    """What brings the waits of one queue from a ladder, of whichever version, to where its work is done."""
+    return Binding(ladder.out, destination, "*." * ladder.levels + queue)
 
 
 def _rung(ladder: Ladder, k: int) -> Queue:

@@ -43,3 +43,14 @@ def test_the_password_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = load()
     assert SECRET not in repr(chosen) + chosen.model_dump_json()
     assert chosen.broker.password.get_secret_value() == SECRET
+
+
+@pytest.mark.parametrize(
+    "url", [f"http://u:{SECRET}@rabbit:15672", "rabbit:15672", f"https://rabbit?{SECRET}", "http://:1"]
+)
+def test_a_wrong_management_url_is_one_sentence_that_doesn_t_quote_it(
+    monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    sentence = refused(monkeypatch, MANAGEMENT_URL=url)
+    assert "wanted http://host:port or https://host:port, without user and password" in sentence
+    assert SECRET not in sentence
