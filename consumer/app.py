@@ -13,23 +13,20 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from config.settings import Settings
-from consumer.broker.connection import BrokerConfig, Files
 from consumer.broker.declare import Mode
-from consumer.broker.endpoints import Login, urls
 from consumer.broker.publisher import AmqpPublisher
 from consumer.broker.session import Session, open_session
+from consumer.burials import Burials
 from consumer.checkpoints import checkpoints
-from consumer.core.admission import AdmissionRules
-from consumer.core.decode import DecodeRules
-from consumer.core.delay import Ladder
-from consumer.core.errors import StoreUnavailable
+from consumer.cooling import SharedCooling
+from consumer.core.cooling import Cooling
+from consumer.core.errors import SettingsError, StoreUnavailable
 from consumer.core.parcels import Copier
+from consumer.core.policy import Overridden
 from consumer.core.ports import Store
 from consumer.core.retry import wait_seconds
-from consumer.core.rooms import Rooms, Rules
+from consumer.core.rooms import Rooms
 from consumer.core.streak import LOST
-from consumer.core.topology import Topology, build
-from consumer.cpus import available_cpus
 from consumer.holding import HoldingStore
 from consumer.http.server import Health, ProbeServer
 from consumer.journal import SettlementJournal
@@ -46,97 +43,26 @@ from consumer.runner import (
     pool_shown,
     tick,
 )
-from consumer.store.grouped import Observe, unobserved
-from consumer.store.open import open_store
 from consumer.supervisor import Supervisor
-from consumer.sweeper import Sweeper, SweepRules
+from consumer.sweeper import Sweeper
 from consumer.turns import KeyedTurns
 from consumer.watch import Watch
-from consumer.worker.config import PoolConfig
+from consumer.wiring import (
+    broker_of,
+    burials_of,
+    clock,
+    cooling_of,
+    overrides_of,
+    pool_of,
+    rules_of,
+    store_of,
+    sweep_of,
+    topology_of,
+)
 from consumer.worker.pool import Pool
 
 PREFETCH_PER_PLACE = 2
 """One delivery in the place, and one that waits for it or for its commit, so that no place waits for the broker."""
-
-
-def clock() -> int:
-    """Epoch milliseconds."""
-    return time.time_ns() // 1_000_000
-
-
-def topology_of(settings: Settings) -> Topology:
-    ladder = Ladder(settings.namespace, settings.topology.delay_tick_ms, settings.topology.delay_levels)
-    return build(settings.namespace, settings.queue, ladder, settings.topology.delivery_limit)
-
-
-def broker_of(settings: Settings) -> BrokerConfig:
-    broker = settings.broker
-    login = Login(broker.user, broker.password.get_secret_value(), broker.vhost)
-    first, *others = urls(broker.url.get_secret_value(), broker.hosts, login, tls=broker.tls)
-    return BrokerConfig(
-        url=first,
-        others=tuple(others),
-        name=f"consumer {socket.gethostname()}",
-        files=Files(broker.user_file, broker.password_file, broker.ca_file, broker.cert_file, broker.key_file),
-        heartbeat=broker.heartbeat_seconds,
-        connect_timeout=broker.connect_timeout_seconds,
-    )
-
-
-def pool_of(settings: Settings) -> PoolConfig:
-    return PoolConfig(
-        processes=settings.pool.processes or available_cpus(),
-        look_ahead=settings.pool.look_ahead,
-        modules=settings.jobs.modules,
-        path=(settings.jobs.path,) if settings.jobs.path else (),
-        memory_limit=settings.pool.memory_limit,
-        result_limit=settings.jobs.max_result_bytes,
-        max_depth=settings.message.max_depth,
-        kill_grace=settings.pool.kill_grace_seconds,
-        recycle_jobs=settings.pool.recycle_jobs,
-        start_timeout=settings.pool.start_timeout_seconds,
-    )
-
-
-async def store_of(settings: Settings, observe: Observe = unobserved) -> Store:
-    return await open_store(
-        settings.store.url.get_secret_value(),
-        prepared_statements=settings.store.prepared_statements,
-        observe=observe,
-        clock=clock,
-    )
-
-
-def rules_of(settings: Settings, owner: str) -> Rules:
-    message = settings.message
-    return Rules(
-        owner=owner,
-        decode=DecodeRules(
-            max_bytes=message.max_bytes,
-            max_depth=message.max_depth,
-            missing_key=message.missing_key,
-            default_kind=message.default_kind or None,
-            kind_pointer=message.kind_pointer or None,
-            key_pointer=message.key_pointer or None,
-            payload_pointer=message.payload_pointer or None,
-        ),
-        admission=AdmissionRules(
-            tick=settings.topology.delay_tick_ms,
-            unknown_kind_grace=settings.jobs.unknown_kind_grace_seconds * 1000,
-        ),
-        lease=settings.store.lease_seconds * 1000,
-        crash_limit=settings.jobs.crash_limit,
-    )
-
-
-def sweep_of(settings: Settings, kinds: frozenset[str]) -> SweepRules:
-    return SweepRules(
-        every=settings.store.sweep_seconds,
-        grace=settings.store.stuck_grace_seconds * 1000,
-        retention=settings.store.retention_seconds * 1000,
-        kinds=kinds,
-        decode=rules_of(settings, "").decode,
-    )
 
 
 async def run(settings: Settings) -> None:
@@ -182,6 +108,14 @@ async def _first_store(settings: Settings, metrics: Metrics, signals: Signals) -
     return None
 
 
+def _check_overrides(settings: Settings, kinds: frozenset[str]) -> None:
+    """A name that was mistyped would change nothing, and nobody would know."""
+    for kind in settings.kinds.keys() - kinds:
+        raise SettingsError(
+            f"setting kinds.{kind}: no job module declares a kind '{kind}'; there are {', '.join(sorted(kinds))}"
+        )
+
+
 async def _run_with(store: Store, settings: Settings, signals: Signals, metrics: Metrics, health: Health) -> None:
     owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
     topology, life = topology_of(settings), Life(metrics, health)
@@ -189,6 +123,7 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     if pool is None:
         return
     kinds = frozenset(pool.schemas)
+    _check_overrides(settings, kinds)
     metrics.expect(kinds)
     publisher = AmqpPublisher(settings.broker.publish_timeout_seconds, metrics.publish_observed)
     leases = LeaseKeeper(store, settings.store.lease_seconds * 1000)
@@ -204,17 +139,20 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
         await session.consume(in_hand.receive, 1 if careful else prefetch, clock)
 
     supervisor = Supervisor(open_one, consume, store.probe, pool, life, random.random)
+    cooling = SharedCooling(Cooling(cooling_of(settings), random.random), store, metrics, clock)
     holding = HoldingStore(store, supervisor.trip, random.random)
     rooms = Rooms(
         store=holding,
         slots=pool,
-        catalogue=pool,
+        catalogue=Overridden(pool, overrides_of(settings)),
         publisher=publisher,
         copier=Copier(topology, owner),
         turns=KeyedTurns(),
         leases=leases,
         journal=journal,
         intake=supervisor,
+        cooldowns=cooling,
+        burials=Burials(burials_of(settings), supervisor, metrics),
         checkpoints=checkpoints(settings.faults.crash_at, settings.faults.crash_after),
     )
     in_hand = InHand(Processor(rooms, rules_of(settings, owner), clock, random.random), journal.received)
@@ -222,6 +160,6 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     _calm_the_garbage_collector()
     watch = Watch(topology, metrics, lambda: supervisor.session, settings.broker.heartbeat_seconds)
     sweeper = Sweeper(store, publisher, topology, metrics, sweep_of(settings, kinds), random.random)
-    async with in_background(leases.keep(), watch.keep(), sweeper.keep(), pool_shown(pool, health)):
+    async with in_background(leases.keep(), watch.keep(), sweeper.keep(), cooling.keep(), pool_shown(pool, health)):
         drain = Drain(settings.shutdown.drain_seconds, holding.give_up)
         await consume_until_told_to_stop(supervisor, pool, in_hand, life, signals, drain)

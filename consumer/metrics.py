@@ -213,7 +213,8 @@ class Metrics:
             (self.store_batch, (STORE_OPERATIONS,)),
             (self.children, (("cpu",),)),
             (self.busy_ratio, (("cpu",),)),
-            (self.breaker, (("intake",), ("",))),
+            (self.breaker, (("intake", "dead_letter"), ("",))),
+            (self.breaker, (("cooldown",), kinds)),
             (self.stuck, (LIVE,)),
         ):
             for values in product(*names):

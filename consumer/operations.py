@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from config.settings import Settings
-from consumer.app import broker_of, clock, pool_of, rules_of, store_of, topology_of
 from consumer.broker.connection import connect
 from consumer.broker.deadletters import dead_letters
 from consumer.broker.declare import Mode, faults
@@ -19,6 +18,7 @@ from consumer.core.parcels import Copier
 from consumer.core.ports import Parcel, Store
 from consumer.core.row import Row, Status
 from consumer.core.sweep import PROPERTY_LIMIT, request
+from consumer.wiring import broker_of, clock, pool_of, rules_of, store_of, topology_of
 from consumer.worker.pool import Pool
 
 

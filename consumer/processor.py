@@ -3,10 +3,11 @@
 receive → decode → admit → claim → execute → decide → carry out → settle
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from consumer.core.admission import turned_away
+from consumer.core.admission import put_off, turned_away
 from consumer.core.checkpoint import Checkpoint
 from consumer.core.claim import Claim, ClaimRequest, Conflict, Done, Run, Spent, Wait
 from consumer.core.decode import decode
@@ -25,7 +26,7 @@ from consumer.core.job import Fault, Job, Refusal
 from consumer.core.outcome import Interrupted, Outcome, Usage
 from consumer.core.policy import KindPolicy
 from consumer.core.ports import Chance, Clock, Delivery, Parcel, Slot, Work
-from consumer.core.retry import decide
+from consumer.core.retry import decide, last_moment
 from consumer.core.rooms import Rooms, Rules
 from consumer.core.row import Change, Ref, Status
 from consumer.core.verdict import Verdict
@@ -53,7 +54,7 @@ class Processor:
             await self._finish(delivery, _refused(job))
             return
         async with self._rooms.turns.turn((job.kind, job.key)):
-            await self._finish(delivery, await self._judge(delivery, job))
+            await self._finish(delivery, self._weighed(await self._judge(delivery, job)))
 
     async def _judge(self, delivery: Delivery, job: Job) -> Verdict:
         """Admit, claim, execute, decide."""
@@ -78,16 +79,25 @@ class Processor:
         return self._decided(job, claim, policy, outcome)
 
     async def _admit(self, delivery: Delivery, job: Job, policy: KindPolicy | None) -> Slot | Disposition:
-        refusal = turned_away(delivery.message, job, policy, self._rules.admission, self._clock())
+        refusal = self._turned_away(delivery, job, policy, self._rooms.cooldowns.due)
         if refusal is not None:
             return refusal
         slot = await self._rooms.slots.take()
         if slot is None:
             return Release("intake_stopped")
-        late = turned_away(delivery.message, job, policy, self._rules.admission, self._clock())
+        late = self._turned_away(delivery, job, policy, self._rooms.cooldowns.enter)
         if late is not None:
             slot.free()
         return late or slot
+
+    def _turned_away(
+        self, delivery: Delivery, job: Job, policy: KindPolicy | None, cooled: Callable[[str, int], int | None]
+    ) -> Disposition | None:
+        now = self._clock()
+        refusal = turned_away(delivery.message, job, policy, self._rules.admission, now)
+        if refusal is not None or (due := cooled(job.kind, now)) is None:
+            return refusal
+        return put_off(job, due, "cooling_down")
 
     async def _claim(self, job: Job) -> Claim:
         claim = await self._rooms.store.claim(
@@ -133,8 +143,16 @@ class Processor:
                 )
 
     def _decided(self, job: Job, claim: Run, policy: KindPolicy, outcome: Outcome) -> Verdict:
-        disposition = decide(outcome, claim.attempt, policy.retry, job.deadline, self._clock(), self._chance)
-        return Verdict(disposition, job.kind, job.key, job, claim, outcome)
+        now = self._clock()
+        self._rooms.cooldowns.heard(job.kind, outcome, now)
+        begun = replace(job, since=job.since or _usage(outcome).started_at or now)
+        last = last_moment(begun, policy.retry, now)
+        disposition = decide(outcome, claim.attempt, policy.retry, last, now, self._chance)
+        return Verdict(disposition, job.kind, job.key, begun, claim, outcome)
+
+    def _weighed(self, verdict: Verdict) -> Verdict:
+        """Not buried while too many jobs are: it comes back when we look whether they still are."""
+        return replace(verdict, disposition=self._rooms.burials.weigh(verdict.disposition, self._clock()))
 
     async def _finish(self, delivery: Delivery, verdict: Verdict) -> None:
         """Carry out and settle: the one place that settles."""
@@ -177,8 +195,10 @@ class Processor:
                 copy = self._rooms.copier.dead(message, fault, verdict.attempt, now, verdict.generation)
                 await self._publish(copy)
                 await self._record(verdict, Status.FAILED, fault=fault)
-            case Defer(due):
-                await self._publish(self._rooms.copier.defer(message, due, now))
+            case Defer(due) as put_off_until:
+                assert verdict.job is not None, "only a job is put off"
+                await self._publish(self._rooms.copier.defer(message, verdict.job, put_off_until, now))
+                await self._record(verdict, Status.PENDING, due=due)
             case Duplicate():
                 pass
             case Release():

@@ -9,6 +9,7 @@ import structlog
 from consumer.core.errors import (
     BrokerRefused,
     BrokerUnavailable,
+    BuriedTooMany,
     PublishFailed,
     SettingsError,
     StoreUnavailable,
@@ -181,10 +182,15 @@ class Supervisor:
             await self._first_of(session.ended, self._trouble, timeout=careful_for)
             if self._trouble.done():
                 await self._take_in_nothing(session, self._trouble.result())
-                await self._pause(wait_seconds(LOST, self._trips, None, self._chance), session.ended)
+                await self._pause(self._wait_after(self._trouble.result()), session.ended)
             elif careful_for is not None and not session.ended.done():
                 self._streak, self._trips = Streak(REFUSALS, self._chance), 0
                 await session.cancel()
+
+    def _wait_after(self, error: Unavailable) -> float:
+        if isinstance(error, BuriedTooMany):
+            return error.seconds
+        return wait_seconds(LOST, self._trips, None, self._chance)
 
     async def _take_in_nothing(self, session: Session, error: Unavailable) -> None:
         self._trips += 1

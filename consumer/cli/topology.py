@@ -5,8 +5,7 @@ from typing import Any
 
 import typer
 
-from consumer import app as root
-from consumer import operations
+from consumer import operations, wiring
 from consumer.broker.declare import Mode
 from consumer.cli.output import AsJson, errors_as_sentences, fail, settings, show
 from consumer.core.errors import TopologyError
@@ -19,7 +18,7 @@ app = typer.Typer(help="Show, check or declare queues and exchanges.", no_args_i
 def show_topology(as_json: AsJson = False) -> None:
     """What must be on the broker, from the settings alone; connects nowhere."""
     with errors_as_sentences():
-        topology = root.topology_of(settings())
+        topology = wiring.topology_of(settings())
         show(_plain(topology), as_json, _lines(topology))
 
 

@@ -100,6 +100,7 @@ def _job(message: Message, kind: str, key: str, body: bytes, envelope: _Envelope
         submitted_at=fields.first_time(header(names.SUBMITTED_AT), envelope.time, message.timestamp_ms),
         deadline=fields.first_time(header(names.DEADLINE)),
         due=fields.first_time(header(names.DUE), header(names.NOT_BEFORE)),
+        since=fields.first_time(header(names.SINCE)),
         traceparent=fields.first_traceparent(envelope.traceparent, header(names.TRACEPARENT)),
     )
 

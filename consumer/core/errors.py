@@ -7,6 +7,7 @@ ConsumerError
 ├── StoreRefused                 the store works, and can't hold this one item: no use in trying it again
 └── Unavailable                  our own I/O failed; never the job's fault, never fatal
     ├── StoreUnavailable
+    ├── BuriedTooMany            the dead-letter breaker is open
     └── BrokerUnavailable
         ├── BrokerRefused        user or password refused: at the very start that is a setting
         └── PublishFailed        returned, nacked, timed out (then unknown: it may land later) or no channel
@@ -48,6 +49,17 @@ class Unavailable(ConsumerError):
 
 class StoreUnavailable(Unavailable):
     pass
+
+
+class BuriedTooMany(Unavailable):
+    """`seconds` until it is worth another try."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"nearly all jobs are dead-lettered, so nothing is taken in for {seconds:g} s: look at 'consumer dead list "
+            "--groups', and at what was deployed last"
+        )
+        self.seconds = seconds
 
 
 class BrokerUnavailable(Unavailable):

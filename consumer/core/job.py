@@ -27,7 +27,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A decoded request. Times are epoch milliseconds; `payload` points into `body` (RFC 6901, "" = all of it)."""
+    """A decoded request. Times are epoch milliseconds; `payload` points into `body` (RFC 6901, "" = all of it).
+
+    `since`: when its first attempt began, where there was one.
+    """
 
     kind: str
     key: str
@@ -39,6 +42,7 @@ class Job:
     submitted_at: int | None = None
     deadline: int | None = None
     due: int | None = None
+    since: int | None = None
     traceparent: str | None = None
 
 

@@ -28,7 +28,8 @@ class Failed:
     """The handler, or the check of its payload or result, failed.
 
     `retryable` is None where the handler said nothing and the rules of the kind decide; `after` is the wait
-    in seconds that it advised; `types` are the dotted names of the error's class and its bases, nearest first.
+    in seconds that it, or the server that it asked, advised; `types` are the dotted names of the error's class and
+    its bases, nearest first; `http_status` is there where the error is one of HTTP; `dependency` names what is down.
     """
 
     fault: Fault
@@ -36,6 +37,8 @@ class Failed:
     retryable: bool | None = None
     after: float | None = None
     types: tuple[str, ...] = ()
+    http_status: int | None = None
+    dependency: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from consumer.core.disposition import Retry
+from consumer.core.admission import UNKNOWN_KIND
+from consumer.core.disposition import Defer, Retry
 from consumer.core.job import Fault, Job, Message
 from consumer.core.ports import Parcel
 from consumer.core.row import HISTORY_LIMIT
@@ -24,7 +25,8 @@ OF_THE_DEAD = frozenset(
     {
         headers.ATTEMPT,
         headers.DUE,
-        headers.FIRST_DEFERRED,
+        headers.UNKNOWN_SINCE,
+        headers.SINCE,
         headers.CODE,
         headers.ERROR_TYPE,
         headers.ERROR_MESSAGE,
@@ -50,14 +52,17 @@ class Copier:
             headers.ATTEMPT: retry.attempt,
             headers.GENERATION: job.generation,
             headers.DUE: retry.due,
+            headers.SINCE: job.since,
             **self._failed(message, attempt, retry.fault, now),
         }
         return self._delayed(message, account, retry.due - now)
 
-    def defer(self, message: Message, due: int, now: int) -> Parcel:
-        """An unchanged copy that comes back at `due`; nobody is charged."""
-        account = {headers.FIRST_DEFERRED: now, **self._kept(message), headers.DUE: due}
-        return self._delayed(message, account, due - now)
+    def defer(self, message: Message, job: Job, put_off: Defer, now: int) -> Parcel:
+        """An unchanged copy that comes back when it is due; nobody is charged."""
+        account = {**self._kept(message), headers.DUE: put_off.due, headers.SINCE: job.since}
+        if put_off.reason == UNKNOWN_KIND:
+            account.setdefault(headers.UNKNOWN_SINCE, now)
+        return self._delayed(message, account, put_off.due - now)
 
     def dead(self, message: Message, fault: Fault, attempt: int, now: int, generation: int = 0) -> Parcel:
         """A copy for the dead-letter queue, with what a person needs to know about it."""
@@ -89,7 +94,8 @@ class Copier:
 
     def _delayed(self, message: Message, account: dict[str, Any], wait: int) -> Parcel:
         exchange, routing_key = self.topology.ladder.route(wait, self.topology.queue)
-        return Parcel(exchange, routing_key, _copy(message, account), "retry")
+        known = {name: value for name, value in account.items() if value is not None}
+        return Parcel(exchange, routing_key, _copy(message, known), "retry")
 
     def _failed(self, message: Message, attempt: int, fault: Fault, now: int) -> dict[str, Any]:
         line = {

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from consumer.core.disposition import Complete, DeadLetter, Disposition, Release, Retry
-from consumer.core.job import Fault
+from consumer.core.disposition import Complete, DeadLetter, Defer, Disposition, Duplicate, Release, Retry
+from consumer.core.job import Fault, Job
 from consumer.core.outcome import Crashed, Failed, Interrupted, Outcome, Succeeded, TimedOut
 from consumer.core.policy import Jitter, RetryPolicy
 from consumer.core.ports import Chance
@@ -20,23 +20,39 @@ NOT_WORTH_A_RETRY = frozenset(
     }
 )
 """Errors that a second try can't mend: the same input meets the same code."""
+TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Answers of a server (RFC 9110, 6585, 8470) to which the same request may get another one later."""
+CLIENT_ERRORS = range(400, 500)
+CANCELLED = "cancelled"
+"""Why a run is interrupted that a person cancelled: the store says so already."""
+
+
+def last_moment(job: Job, policy: RetryPolicy, now: int) -> int | None:
+    """When the last attempt may start, in epoch ms: the job's deadline, or the end of its kind's budget if that is
+    first. The budget counts from the first attempt since the job was submitted, or redriven."""
+    if not policy.budget:
+        return job.deadline
+    spent = (now if job.since is None else job.since) + round(policy.budget * 1000)
+    return spent if job.deadline is None else min(spent, job.deadline)
 
 
 def decide(
-    outcome: Outcome, attempt: int, policy: RetryPolicy, deadline: int | None, now: int, chance: Chance
+    outcome: Outcome, attempt: int, policy: RetryPolicy, last: int | None, now: int, chance: Chance
 ) -> Disposition:
-    """Say what follows from `outcome` of the `attempt`-th execution. `deadline` and `now` are epoch ms."""
+    """Say what follows from `outcome` of the `attempt`-th execution, by `last` at the latest. Times are epoch ms."""
     match outcome:
         case Succeeded():
             return Complete(outcome)
         case Interrupted(reason):
-            return Release(reason)
+            return Duplicate(reason) if reason == CANCELLED else Release(reason)
+        case Failed(dependency=str()):
+            return _when_it_is_up(outcome, policy, last, now, chance)
         case Failed() if not _worth_a_retry(outcome, policy):
             return DeadLetter(_final(outcome.fault))
         case Failed():
-            return _again(outcome.fault, outcome.after, attempt, policy, deadline, now, chance)
+            return _again(outcome.fault, outcome.after, attempt, policy, last, now, chance)
         case TimedOut() | Crashed():
-            return _again(outcome.fault, None, attempt, policy, deadline, now, chance)
+            return _again(outcome.fault, None, attempt, policy, last, now, chance)
 
 
 def wait_seconds(policy: RetryPolicy, attempt: int, advised: float | None, chance: Chance) -> float:
@@ -57,20 +73,34 @@ def _again(
     advised: float | None,
     attempt: int,
     policy: RetryPolicy,
-    deadline: int | None,
+    last: int | None,
     now: int,
     chance: Chance,
 ) -> Disposition:
     if attempt >= policy.max_attempts:
         return DeadLetter(fault)
     due = now + round(wait_seconds(policy, attempt, advised, chance) * 1000)
-    if deadline is not None and due > deadline:
-        return DeadLetter(replace(fault, code=Code.DEADLINE_EXCEEDED))
-    return Retry(attempt + 1, due, fault.code, fault)
+    return _too_late(fault, due, last) or Retry(attempt + 1, due, fault.code, fault)
+
+
+def _when_it_is_up(
+    failed: Failed, policy: RetryPolicy, last: int | None, now: int, chance: Chance
+) -> DeadLetter | Defer:
+    """Not the job's fault: the attempt isn't charged, whatever its number."""
+    due = now + round(wait_seconds(policy, 1, failed.after, chance) * 1000)
+    return _too_late(failed.fault, due, last) or Defer(due, "dependency_down")
+
+
+def _too_late(fault: Fault, due: int, last: int | None) -> DeadLetter | None:
+    """Waiting for what will not be run any more helps nobody."""
+    if last is None or due <= last:
+        return None
+    return DeadLetter(replace(fault, code=Code.DEADLINE_EXCEEDED))
 
 
 def _worth_a_retry(failed: Failed, policy: RetryPolicy) -> bool:
-    """The handler's own word first, then the kind's rules, then ours; the most specific type decides."""
+    """The handler's own word first, then the kind's rules, then what the server said, then the type of the error,
+    of which the most specific decides."""
     if failed.retryable is not None:
         return failed.retryable
     if failed.fault.code is not Code.ATTEMPTS_EXHAUSTED:
@@ -81,6 +111,10 @@ def _worth_a_retry(failed: Failed, policy: RetryPolicy) -> bool:
     ):
         if any(_named(dotted, names) for dotted in failed.types):
             return worth
+    if failed.http_status in TRANSIENT_STATUSES:
+        return True
+    if failed.http_status in CLIENT_ERRORS:
+        return False
     for dotted in failed.types:
         if dotted in WORTH_A_RETRY:
             return True

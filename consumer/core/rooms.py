@@ -9,10 +9,12 @@ from consumer.core.admission import AdmissionRules
 from consumer.core.checkpoint import Checkpoint
 from consumer.core.claim import Claim, ClaimRequest
 from consumer.core.decode import DecodeRules
-from consumer.core.disposition import Settlement
+from consumer.core.disposition import Disposition, Settlement
 from consumer.core.errors import Unavailable
+from consumer.core.outcome import Outcome
 from consumer.core.parcels import Copier
-from consumer.core.ports import Catalogue, Delivery, Publisher, Slots
+from consumer.core.policy import Catalogue
+from consumer.core.ports import Delivery, Publisher, Slots
 from consumer.core.row import Change, Ref
 from consumer.core.verdict import Verdict
 
@@ -43,6 +45,28 @@ class Intake(Protocol):
 
     def trip(self, error: Unavailable) -> None:
         """Something of ours failed: stop taking in deliveries until it is back."""
+        ...
+
+
+class Cooldowns(Protocol):
+    """Which kinds are put off because what they depend on is down. Times are epoch ms."""
+
+    def due(self, kind: str, now: int) -> int | None:
+        """When a job of the kind should come back, or None where it needn't."""
+        ...
+
+    def enter(self, kind: str, now: int) -> int | None:
+        """As `due`, for a job that is about to start: it may be one of the few probes."""
+        ...
+
+    def heard(self, kind: str, outcome: Outcome, now: int) -> object: ...
+
+
+class Burials(Protocol):
+    """Whether jobs may go on being dead-lettered."""
+
+    def weigh(self, disposition: Disposition, now: int) -> Disposition:
+        """What is to be carried out instead; the same one while there is no reason to stop."""
         ...
 
 
@@ -81,4 +105,6 @@ class Rooms:
     leases: Leases
     journal: Journal
     intake: Intake
+    cooldowns: Cooldowns
+    burials: Burials
     checkpoints: Checkpoints

@@ -7,7 +7,9 @@ from typing import TypeVar
 
 from consumer.checkpoints import Unarmed
 from consumer.core.admission import AdmissionRules
+from consumer.core.burials import BurialRules, DeadLetterBreaker
 from consumer.core.claim import Claim, ClaimRequest
+from consumer.core.cooling import Cooling, CoolingRules
 from consumer.core.decode import DecodeRules
 from consumer.core.errors import PublishFailed, StoreUnavailable, Unavailable
 from consumer.core.job import Fault
@@ -169,6 +171,8 @@ class Owner:
             leases=self.leases,
             journal=self.notes,
             intake=self,
+            cooldowns=Cooling(CoolingRules(), lambda: 0.5),
+            burials=DeadLetterBreaker(BurialRules(ratio=0)),
             checkpoints=Unarmed(),
         )
         rules = Rules(name, DecodeRules(), AdmissionRules(100, 60_000), LEASE, around.crash_limit)

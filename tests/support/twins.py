@@ -5,18 +5,22 @@ from dataclasses import dataclass, field
 
 from consumer.checkpoints import Unarmed
 from consumer.core.admission import AdmissionRules
+from consumer.core.burials import BurialRules, DeadLetterBreaker
 from consumer.core.claim import Claim, ClaimRequest
+from consumer.core.cooldown import Cooldown
+from consumer.core.cooling import Cooling, CoolingRules
 from consumer.core.decode import DecodeRules
 from consumer.core.delay import Ladder
 from consumer.core.disposition import Settlement
 from consumer.core.errors import PublishFailed, StoreRefused, StoreUnavailable, Unavailable
 from consumer.core.job import Message
+from consumer.core.outbox import Outgoing
 from consumer.core.outcome import Outcome, Succeeded, Usage
 from consumer.core.parcels import Copier
 from consumer.core.policy import Jitter, KindPolicy, RetryPolicy
 from consumer.core.ports import Delivery, Parcel, Work
 from consumer.core.rooms import Rooms, Rules
-from consumer.core.row import Change, Ref, Row, Status
+from consumer.core.row import Change, Mark, Ref, Row, Status
 from consumer.core.topology import build
 from consumer.core.verdict import Verdict
 from consumer.processor import Processor
@@ -97,6 +101,36 @@ class TestStore:
 
     async def prune(self, age: int, limit: int) -> int:
         return await self.inner.prune(age, limit)
+
+    async def cancel(self, kind: str, key: str, by: str) -> Row:
+        return await self.inner.cancel(kind, key, by)
+
+    async def cancelled(self, refs: Sequence[Ref]) -> frozenset[Ref]:
+        self._check("cancelled")
+        return await self.inner.cancelled(refs)
+
+    async def progress(self, marks: Sequence[Mark]) -> None:
+        self._check("progress")
+        await self.inner.progress(marks)
+
+    async def outbox(self, limit: int, lease_ms: int) -> Sequence[Outgoing]:
+        self._check("outbox")
+        return await self.inner.outbox(limit, lease_ms)
+
+    async def sent(self, ids: Sequence[int]) -> None:
+        self._check("sent")
+        await self.inner.sent(ids)
+
+    async def cool(self, cooldown: Cooldown) -> None:
+        self._check("cool")
+        await self.inner.cool(cooldown)
+
+    async def warm(self, kind: str) -> None:
+        await self.inner.warm(kind)
+
+    async def cooldowns(self) -> Sequence[Cooldown]:
+        self._check("cooldowns")
+        return await self.inner.cooldowns()
 
     async def probe(self) -> None:
         self._check("probe")
@@ -221,6 +255,8 @@ class World:
             leases=self.held,
             journal=self.notes,
             intake=self.notes,
+            cooldowns=Cooling(CoolingRules(), lambda: 0.5),
+            burials=DeadLetterBreaker(BurialRules()),
             checkpoints=Unarmed(),
         )
         rules = Rules(owner, DecodeRules(), AdmissionRules(100, 60_000), lease=60_000, crash_limit=3)

@@ -1,9 +1,10 @@
 """Copies: what they keep, what they leave out, and that they fit into a frame."""
 
 import json
+from dataclasses import replace
 
 from consumer.core.delay import Ladder
-from consumer.core.disposition import Retry
+from consumer.core.disposition import Defer, Retry
 from consumer.core.job import Fault, Job, Message
 from consumer.core.parcels import HEADER_BUDGET, Copier
 from consumer.core.topology import build
@@ -77,12 +78,26 @@ def test_headers_that_would_not_fit_into_a_frame_are_given_up_largest_first_and_
     assert copy.headers[headers.CODE] == "rejected"
 
 
-def test_a_deferred_copy_charges_nobody_and_remembers_when_it_was_first_put_off() -> None:
-    first = COPIER.defer(MESSAGE, NOW + 1000, NOW).message
-    again = COPIER.defer(first, NOW + 9000, NOW + 1000).message
-    assert headers.ATTEMPT not in again.headers
-    assert again.headers[headers.FIRST_DEFERRED] == NOW
+def test_a_deferred_copy_charges_nobody_and_remembers_since_when_its_kind_is_unknown() -> None:
+    first = COPIER.defer(MESSAGE, JOB, Defer(NOW + 1000, "unknown_kind"), NOW).message
+    again = COPIER.defer(first, JOB, Defer(NOW + 9000, "unknown_kind"), NOW + 1000).message
+    assert not {headers.ATTEMPT, headers.SINCE} & again.headers.keys()
+    assert again.headers[headers.UNKNOWN_SINCE] == NOW
     assert again.headers[headers.DUE] == NOW + 9000
+
+
+def test_what_was_put_off_for_another_reason_has_its_whole_grace_when_its_kind_is_unknown() -> None:
+    copy = COPIER.defer(MESSAGE, JOB, Defer(NOW + 1000, "not_due"), NOW).message
+    assert headers.UNKNOWN_SINCE not in copy.headers
+
+
+def test_copies_of_a_job_that_was_begun_say_when_and_its_redrive_forgets_it() -> None:
+    begun = replace(JOB, since=NOW - 7)
+    put_off = COPIER.defer(MESSAGE, begun, Defer(NOW, "cooling_down"), NOW).message
+    again = COPIER.retry(MESSAGE, begun, 1, Retry(2, NOW, "x", FAULT), NOW).message
+    assert put_off.headers[headers.SINCE] == again.headers[headers.SINCE] == NOW - 7
+    letter = COPIER.dead(again, FAULT, 2, NOW).message
+    assert headers.SINCE not in COPIER.redrive(letter).message.headers
 
 
 def test_a_redriven_letter_starts_a_new_generation_and_keeps_its_history() -> None:

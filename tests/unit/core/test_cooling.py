@@ -1,0 +1,116 @@
+"""When a kind cools down, who is let through, and how it ends."""
+
+from consumer.core.cooldown import Cooldown
+from consumer.core.cooling import Cooling, CoolingRules
+from consumer.core.job import Fault
+from consumer.core.outcome import Failed, Interrupted, Outcome, Succeeded, Usage
+from schemas.codes import Code
+
+NOW = 1_700_000_000_000
+DONE = Succeeded(b"1", Usage())
+BAD = Failed(Fault(Code.ATTEMPTS_EXHAUSTED, "E", "no"), Usage())
+
+
+def down(after: float | None = None) -> Outcome:
+    return Failed(Fault(Code.ATTEMPTS_EXHAUSTED, "DependencyDown", "x"), Usage(), after=after, dependency="partner-api")
+
+
+def cooling(**rules: float) -> Cooling:
+    return Cooling(CoolingRules(**rules), lambda: 0.5)  # type: ignore[arg-type]
+
+
+def test_a_kind_whose_dependency_is_down_cools_for_as_long_as_it_says_and_others_do_not() -> None:
+    state = cooling()
+    assert state.heard("a", down(30), NOW) == Cooldown("a", NOW + 30_000, "partner-api is down")
+    assert state.due("a", NOW + 29_999) == NOW + 30_000 + 7_500
+    assert state.due("a", NOW + 30_000) is None
+    assert state.due("b", NOW) is None
+    assert state.enter("b", NOW) is None
+
+
+def test_jobs_that_are_put_off_come_back_spread_behind_the_end() -> None:
+    chances = iter((0.0, 0.25, 1.0))
+    state = Cooling(CoolingRules(), lambda: next(chances))
+    state.heard("a", down(20), NOW)
+    assert [state.due("a", NOW) for _ in range(3)] == [NOW + 20_000, NOW + 22_500, NOW + 30_000]
+
+
+def test_without_a_time_the_wait_doubles_while_probes_fail_and_is_capped() -> None:
+    state, now = cooling(first=1_000, longest=3_000), NOW
+    for wait in (1_000, 2_000, 3_000, 3_000):
+        cooldown = state.heard("a", down(), now)
+        assert cooldown is not None
+        assert cooldown.until == now + wait
+        now = cooldown.until
+
+
+def test_runs_that_began_before_the_cooldown_neither_lengthen_nor_end_it() -> None:
+    state = cooling()
+    state.heard("a", down(), NOW)
+    assert state.heard("a", down(), NOW + 1) is None
+    assert state.heard("a", DONE, NOW + 2) is None
+    assert state.due("a", NOW + 3) is not None
+
+
+def test_somebody_who_says_that_it_will_take_longer_is_believed() -> None:
+    state = cooling()
+    state.heard("a", down(5), NOW)
+    assert state.heard("a", down(60), NOW + 1) == Cooldown("a", NOW + 60_001, "partner-api is down")
+    assert state.heard("a", down(10), NOW + 2) is None
+
+
+def test_after_the_cooldown_a_few_probes_go_first_ever_further_apart() -> None:
+    state = cooling()
+    state.heard("a", down(10), NOW)
+    back = NOW + 10_000
+    let_through = [tick for tick in range(0, 8_000, 500) if state.enter("a", back + tick) is None]
+    assert let_through == [0, 1_000, 3_000, 7_000]
+
+
+def test_a_probe_that_succeeds_ends_it_for_everybody_and_the_next_time_starts_from_the_beginning() -> None:
+    state = cooling(first=1_000)
+    state.heard("a", down(), NOW)
+    state.heard("a", down(), NOW + 1_000)
+    assert state.heard("a", DONE, NOW + 3_000) == Cooldown("a", 0, "a probe succeeded")
+    assert [state.enter("a", NOW + 3_000) for _ in range(5)] == [None] * 5
+    again = state.heard("a", down(), NOW + 4_000)
+    assert again is not None
+    assert again.until == NOW + 5_000
+
+
+def test_a_probe_that_was_interrupted_decides_nothing_and_the_next_one_goes() -> None:
+    state = cooling()
+    state.heard("a", down(10), NOW)
+    assert state.enter("a", NOW + 10_000) is None
+    assert state.heard("a", Interrupted("drain"), NOW + 10_001) is None
+    assert state.enter("a", NOW + 11_000) is None
+
+
+def test_a_kind_of_whose_last_runs_too_many_failed_cools_where_that_is_asked_for() -> None:
+    state = cooling(ratio=0.5, window=4)
+    assert [state.heard("a", outcome, NOW) for outcome in (DONE, BAD, DONE)] == [None] * 3
+    assert state.heard("a", BAD, NOW) == Cooldown("a", NOW + 5_000, "2 of its last 4 runs failed")
+    probed = state.heard("a", BAD, NOW + 5_000)
+    assert probed is not None
+    assert (probed.until, probed.why) == (NOW + 15_000, "a probe failed")
+    unasked = cooling()
+    assert [unasked.heard("a", BAD, NOW) for _ in range(100)] == [None] * 100
+
+
+def test_what_another_replica_saw_counts_here_too_and_so_does_its_end() -> None:
+    state = cooling()
+    state.learn([Cooldown("a", NOW + 5_000, "x")], NOW)
+    assert state.due("a", NOW) is not None
+    state.learn([Cooldown("a", NOW + 5_000, "x")], NOW + 6_000)
+    assert state.enter("a", NOW + 6_000) is None
+    assert state.enter("a", NOW + 6_001) is not None
+    state.learn([], NOW + 6_002)
+    assert state.enter("a", NOW + 6_003) is None
+    assert state.states() == {"a": False}
+
+
+def test_our_own_cooldown_is_not_ended_by_a_store_that_has_not_heard_of_it() -> None:
+    state = cooling()
+    state.heard("a", down(10), NOW)
+    state.learn([], NOW + 1)
+    assert state.due("a", NOW + 2) is not None
