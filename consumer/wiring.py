@@ -7,6 +7,7 @@ from config.sections import Kind
 from config.settings import Settings
 from consumer.broker.connection import BrokerConfig, Files
 from consumer.broker.endpoints import Login, urls
+from consumer.cgroup import Cgroup
 from consumer.core.admission import AdmissionRules
 from consumer.core.burials import BurialRules
 from consumer.core.cooling import CoolingRules
@@ -16,7 +17,6 @@ from consumer.core.policy import Jitter, Override
 from consumer.core.ports import Store
 from consumer.core.rooms import Rules
 from consumer.core.topology import Topology, build
-from consumer.cpus import available_cpus
 from consumer.store.grouped import Observe, unobserved
 from consumer.store.open import open_store
 from consumer.sweeper import SweepRules
@@ -50,7 +50,7 @@ def broker_of(settings: Settings) -> BrokerConfig:
 
 def pool_of(settings: Settings) -> PoolConfig:
     return PoolConfig(
-        processes=settings.pool.processes or available_cpus(),
+        processes=settings.pool.processes or Cgroup().cpus(),
         look_ahead=settings.pool.look_ahead,
         modules=settings.jobs.modules,
         path=(settings.jobs.path,) if settings.jobs.path else (),

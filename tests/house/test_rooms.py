@@ -50,5 +50,5 @@ def test_only_the_worker_room_starts_processes() -> None:
     assert uses(PROCESS_STARTERS, "consumer/worker") == []
 
 
-def test_only_the_settings_read_the_environment() -> None:
-    assert uses(ENVIRONMENT, "config/settings.py") == []
+def test_only_the_settings_read_the_environment_and_only_the_guard_of_a_child_puts_it_back() -> None:
+    assert uses(ENVIRONMENT, "config/settings.py", "consumer/worker/guard.py") == []

@@ -1,0 +1,107 @@
+"""What a job left behind in its child: put back what can be, and say what can't, so that the child is replaced.
+
+It is looked at after every job, so each line here is weighed in tenths of a microsecond. What a job can only do on
+purpose and in a roundabout way, such as by calling the C library, is not looked for: it stays within its child.
+"""
+
+import _signal  # type: ignore[import-not-found]
+import os
+import resource
+import signal
+import sys
+import time
+from _thread import _count as threads_running
+from contextlib import suppress
+
+from consumer.worker import irreversible
+
+SETTLE = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
+"""Pauses in seconds that a thread or a process gets to come to its end by itself."""
+WORN = "descriptors"
+"""The one answer that is no damage: the child goes before a leak becomes the next job's error."""
+_SIGNALS = tuple(
+    getattr(signal, f"SIG{name}")
+    for name in ("HUP", "INT", "QUIT", "ABRT", "USR1", "USR2", "PIPE", "ALRM", "TERM", "CHLD", "XCPU", "VTALRM", "PROF")
+)
+"""Those for which people install handlers."""
+
+
+class Guard:
+    """`keep`: leave threads and processes that a job didn't end alone, since they are meant to stay."""
+
+    def __init__(self, probe: int, *, keep: bool) -> None:
+        """`probe`: a descriptor that must be open all the time."""
+        self._probe = probe
+        self._keep = keep
+        self._folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._variables: dict[bytes, bytes] = vars(os.environ)["_data"]  # to compare without decoding them all
+        self._first_variables = self._variables.copy()
+        self._handlers = [*map(_signal.getsignal, _SIGNALS)]
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        os.umask(umask := os.umask(0))
+        self._umask = umask
+        self._streams = (sys.stdin, sys.stdout, sys.stderr)
+        self._threads = threads_running()
+        self._children = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY | os.O_CLOEXEC)
+        os.close(lowest := os.dup(probe))
+        self._lowest_free = lowest
+        self._too_many = max(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, lowest + 16)
+        irreversible.done.clear()
+
+    def look(self) -> str:
+        """Put back what can be put back, and return what can't: nothing, where the next job may come."""
+        try:
+            self._restore()
+            return self._descriptors() or self._leftovers() or ", ".join(irreversible.done)
+        except (OSError, TypeError) as error:  # TypeError: of a signal handler that Python doesn't know
+            return f"what can't be put back: {error}"
+
+    def _restore(self) -> None:
+        os.fchdir(self._folder)
+        if self._variables != self._first_variables:
+            self._restore_environment()
+        if [*map(_signal.getsignal, _SIGNALS)] != self._handlers:
+            self._restore_handlers()
+        _signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+        os.umask(self._umask)
+        sys.stdin, sys.stdout, sys.stderr = self._streams
+
+    def _restore_environment(self) -> None:
+        os.environ.clear()
+        os.environ.update({os.fsdecode(name): os.fsdecode(value) for name, value in self._first_variables.items()})
+
+    def _restore_handlers(self) -> None:
+        """With the timers that may call them."""
+        for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+            signal.setitimer(timer, 0)
+        for number, handler in zip(_SIGNALS, self._handlers, strict=True):
+            signal.signal(number, handler)
+
+    def _descriptors(self) -> str:
+        """The lowest free one tells: below what it was, one was closed; far above, some leak."""
+        os.close(lowest := os.dup(self._probe))
+        if lowest < self._lowest_free:
+            return "closed descriptors"
+        return WORN if lowest > self._too_many else ""
+
+    def _leftovers(self) -> str:
+        """Threads and processes; those that are about to end may do so."""
+        if self._keep:
+            return ""
+        left = self._left()
+        for pause in SETTLE if left else ():
+            time.sleep(pause)
+            left = self._left()
+            if not left:
+                break
+        return left
+
+    def _left(self) -> str:
+        if threads_running() > self._threads:
+            return "threads"
+        if os.pread(self._children, 8, 0):
+            with suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+                return "processes"
+        return ""

@@ -1,0 +1,22 @@
+"""What the parent sees of a child from outside, without asking it: whether it is stopped, and what it holds."""
+
+from contextlib import suppress
+from pathlib import Path
+
+_KIBIBYTE = 1024
+_PRIVATE = ("RssAnon:", "RssShmem:")
+
+
+def is_stopped(pid: int) -> bool:
+    """By SIGSTOP, or by a debugger."""
+    with suppress(OSError, IndexError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
+    return False
+
+
+def own_memory(pid: int) -> int:
+    """The resident bytes that nobody could take back: not those of mapped files. 0 where it can't be told."""
+    with suppress(OSError, ValueError):
+        lines = [line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines()]
+        return sum(int(line[1]) for line in lines if line[:1] and line[0] in _PRIVATE) * _KIBIBYTE
+    return 0
