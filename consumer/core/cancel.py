@@ -12,8 +12,8 @@ BY_LIMIT = 100
 """Characters that are kept of who it was."""
 
 
-def decide(row: Row | None, kind: str, key: str, by: str, now: int) -> Row | None:
-    """Return the row to write, or None where the job is over, and stays as it is.
+def decide(row: Row | None, kind: str, key: str, by: str, now: int) -> Row:
+    """Return the row as it is afterwards: the one that was there where the job is over.
 
     A job that was never seen gets a tombstone, so that its message finds it. A running one is moved on to the next
     token, so that its result finds nothing.
@@ -21,7 +21,7 @@ def decide(row: Row | None, kind: str, key: str, by: str, now: int) -> Row | Non
     if row is None:
         row = Row(kind, key, Status.PENDING, first_seen_at=now)
     if row.status in FINISHED:
-        return None
+        return row
     return replace(
         row,
         status=Status.CANCELLED,

@@ -7,9 +7,11 @@ from typing import Protocol, TypeVar
 from consumer.core.claim import Claim, ClaimRequest
 from consumer.core.cooldown import Cooldown
 from consumer.core.errors import StoreRefused, StoreUnavailable
+from consumer.core.letters import Letter
 from consumer.core.outbox import Outgoing
 from consumer.core.row import Change, Mark, Ref, Row, Status
 from consumer.store.committer import Committer
+from consumer.store.letters import GroupedLetters, LetterBackend
 
 Observe = Callable[[str, str, float, int], None]
 """Told of every exchange with the database: operation, "ok" or "error", seconds, items in the batch."""
@@ -19,6 +21,9 @@ T = TypeVar("T")
 
 class Backend(Protocol):
     """One database. Batches never name a row twice; answers come in the order of the batch."""
+
+    @property
+    def letters(self) -> LetterBackend: ...
 
     async def claim(self, requests: Sequence[ClaimRequest]) -> Sequence[Claim]: ...
 
@@ -69,6 +74,7 @@ class GroupedStore:
         self._observe = observe
         self._claims = Committer(self._claim_batch, lambda request: (request.kind, request.key))
         self._writes = Committer(self._write_batch, lambda change: (change.ref.kind, change.ref.key))
+        self.letters = GroupedLetters(backend.letters, self._observed)
 
     async def claim(self, request: ClaimRequest) -> Claim:
         return await self._claims.submit(request)
@@ -81,6 +87,9 @@ class GroupedStore:
                 raise
             # All else in a change is ours, so the fault is in the table, which a person may have altered.
             raise StoreUnavailable(str(error)) from error
+
+    async def bury(self, letter: Letter) -> None:
+        await self.letters.bury(letter)
 
     async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]:
         if not refs:
@@ -140,6 +149,7 @@ class GroupedStore:
     async def close(self) -> None:
         await self._claims.close()
         await self._writes.close()
+        await self.letters.close()
         await self._backend.close()
 
     async def _claim_batch(self, requests: Sequence[ClaimRequest]) -> Sequence[Claim]:

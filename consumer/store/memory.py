@@ -12,7 +12,8 @@ from consumer.core.ports import Clock
 from consumer.core.row import Change, Mark, Ref, Row, Status
 from consumer.core.sweep import FINISHED, is_overdue, is_stuck
 from consumer.store.change import apply, storable
-from consumer.store.memory_outbox import MemoryOutbox
+from consumer.store.letters_memory import MemoryLetters
+from consumer.store.outbox_memory import MemoryOutbox
 
 
 class MemoryBackend:
@@ -22,6 +23,7 @@ class MemoryBackend:
         self._clock = clock
         self._rows: dict[tuple[str, str], Row] = {}
         self._outbox = MemoryOutbox()
+        self.letters = MemoryLetters(clock)
         self._cooldowns: dict[str, Cooldown] = {}
 
     async def claim(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
@@ -37,8 +39,9 @@ class MemoryBackend:
         return self._rows.get((kind, key))
 
     async def cancel(self, kind: str, key: str, by: str) -> Row:
-        self._save(cancel.decide(self._rows.get((kind, key)), kind, key, by, self._clock()))
-        return self._rows[kind, key]
+        row = cancel.decide(self._rows.get((kind, key)), kind, key, by, self._clock())
+        self._save(row)
+        return row
 
     async def cancelled(self, refs: Sequence[Ref]) -> frozenset[Ref]:
         rows = {ref: self._rows.get((ref.kind, ref.key)) for ref in refs}

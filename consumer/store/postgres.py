@@ -6,49 +6,57 @@ batch; everything else locks its rows and asks the same pure functions as the ot
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import asyncpg
 
-from consumer.core.claim import Claim, ClaimRequest, Run, decide
-from consumer.core.errors import StoreRefused
-from consumer.core.row import Change, Ref, Row, Status
+from consumer.core.claim import Claim, ClaimRequest
+from consumer.core.cooldown import Cooldown
+from consumer.core.outbox import Outgoing
+from consumer.core.row import Change, Mark, Ref, Row, Status
+from consumer.store import postgres_rows as rows
 from consumer.store import statements as sql
-from consumer.store.change import apply
-from consumer.store.columns import COLUMNS, to_columns, to_row
+from consumer.store.change import storable
+from consumer.store.columns import to_row
+from consumer.store.letters_postgres import PostgresLetters
+from consumer.store.outbox_postgres import PostgresOutbox
+from consumer.store.postgres_rows import Name
 from consumer.store.sessions import Sessions
 
-Name = tuple[str, str]
-"""Kind and key."""
 Item = TypeVar("Item")
 T = TypeVar("T")
 
 
 class PostgresBackend:
-    def __init__(self, sessions: Sessions) -> None:
+    def __init__(self, sessions: Sessions, origin: str) -> None:
         self._sessions = sessions
+        self._outbox = PostgresOutbox(sessions, origin)
+        self.letters = PostgresLetters(sessions)
 
     async def claim(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
         answers: dict[Name, Claim] = {}
         # A second round is rare: a row was there for the first statement, and pruned before the second.
         while left := _unanswered(requests, answers):
-            answers |= await self._restartable(_claim_fresh, left)
+            answers |= await self._restartable(rows.claim_fresh, left)
             if known := _unanswered(left, answers):
-                answers |= await self._restartable(_claim_known, known)
+                answers |= await self._restartable(rows.claim_known, known)
         return [answers[request.kind, request.key] for request in requests]
 
     async def write(self, changes: Sequence[Change]) -> list[bool]:
         answers: dict[Name, bool] = {}
-        if results := [change for change in changes if change.status is Status.SUCCEEDED]:
-            answers |= await self._restartable(_complete, results)
+        results = [change for change in changes if change.status is Status.SUCCEEDED]
+        if plain := [change for change in results if not change.follow_ups]:
+            answers |= await self._restartable(rows.complete, plain)
+        if parents := [change for change in results if change.follow_ups]:
+            answers |= await self._restartable(self._complete_with_follow_ups, parents)
         # Failures, releases, and results that found their claim gone or were written before.
         if others := [change for change in changes if (change.ref.kind, change.ref.key) not in answers]:
-            answers |= await self._restartable(_apply, others)
+            answers |= await self._restartable(rows.apply_all, others)
         return [answers[change.ref.kind, change.ref.key] for change in changes]
 
     async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]:
         async def extend(connection: asyncpg.Connection, refs: Sequence[Ref]) -> frozenset[Ref]:
-            ours = await connection.fetch(sql.RENEW, *_ref_columns(refs), lease)
+            ours = await connection.fetch(sql.RENEW, *rows.ref_columns(refs), lease)
             return frozenset(refs) - {Ref(*record) for record in ours}
 
         return await self._restartable(extend, refs)
@@ -58,12 +66,29 @@ class PostgresBackend:
             record = await connection.fetchrow(sql.FIND, kind, key)
         return None if record is None else to_row(record)
 
+    async def cancel(self, kind: str, key: str, by: str) -> Row:
+        while True:
+            async with self._sessions.lend() as connection, connection.transaction():
+                if (row := await rows.cancel(connection, kind, key, by)) is not None:
+                    return row
+
+    async def cancelled(self, refs: Sequence[Ref]) -> frozenset[Ref]:
+        async with self._sessions.lend() as connection:
+            found = await connection.fetch(sql.CANCELLED, *rows.ref_columns(refs))
+        return frozenset(Ref(*record) for record in found)
+
+    async def progress(self, marks: Sequence[Mark]) -> None:
+        async def note(connection: asyncpg.Connection, marks: Sequence[Mark]) -> None:
+            said = [mark.fraction for mark in marks], [storable(mark.note) for mark in marks]
+            await connection.execute(sql.PROGRESS, *rows.ref_columns([mark.ref for mark in marks]), *said)
+
+        await self._restartable(note, marks)
+
     async def submit(self, row: Row) -> Row:
-        values = dict(zip(COLUMNS, to_columns(row), strict=True))
         async with self._sessions.lend() as connection:
             record = None
             while record is None:
-                record = await connection.fetchrow(sql.SUBMIT, *(values[name] for name in sql.SUBMIT_PARAMETERS))
+                record = await rows.insert(connection, row)
                 record = record or await connection.fetchrow(sql.FIND, row.kind, row.key)
         return to_row(record)
 
@@ -79,7 +104,7 @@ class PostgresBackend:
 
     async def swept(self, refs: Sequence[Ref]) -> None:
         async def note(connection: asyncpg.Connection, refs: Sequence[Ref]) -> None:
-            await connection.execute(sql.SWEPT, *_ref_columns(refs))
+            await connection.execute(sql.SWEPT, *rows.ref_columns(refs))
 
         await self._restartable(note, refs)
 
@@ -88,12 +113,39 @@ class PostgresBackend:
             pruned: int = await connection.fetchval(sql.PRUNE, sql.SWEEP_LOCK, age, limit)
         return pruned
 
+    async def outbox(self, limit: int, lease_ms: int) -> list[Outgoing]:
+        return await self._outbox.take(limit, lease_ms)
+
+    async def sent(self, ids: Sequence[int]) -> None:
+        await self._outbox.sent(ids)
+
+    async def cool(self, cooldown: Cooldown) -> None:
+        async with self._sessions.lend() as connection:
+            await connection.execute(sql.COOL, cooldown.kind, cooldown.until, storable(cooldown.why))
+
+    async def warm(self, kind: str) -> None:
+        async with self._sessions.lend() as connection:
+            await connection.execute(sql.WARM, kind)
+
+    async def cooldowns(self) -> list[Cooldown]:
+        async with self._sessions.lend() as connection:
+            return [Cooldown(*record) for record in await connection.fetch(sql.COOLDOWNS)]
+
     async def probe(self) -> None:
         async with self._sessions.lend() as connection:
             await connection.execute(sql.PROBE)
 
     async def close(self) -> None:
         await self._sessions.close()
+
+    async def _complete_with_follow_ups(
+        self, connection: asyncpg.Connection, changes: Sequence[Change]
+    ) -> dict[Name, bool]:
+        async with connection.transaction():
+            answers = await rows.complete(connection, changes)
+            counted = [change for change in changes if (change.ref.kind, change.ref.key) in answers]
+            await self._outbox.post(connection, counted)
+        return answers
 
     async def _restartable(
         self, work: Callable[[asyncpg.Connection, Sequence[Item]], Awaitable[T]], batch: Sequence[Item]
@@ -104,74 +156,6 @@ class PostgresBackend:
                 return await work(connection, batch)
             except (asyncpg.SerializationError, asyncpg.DeadlockDetectedError):
                 return await work(connection, batch)
-
-
-async def _claim_fresh(connection: asyncpg.Connection, requests: Sequence[ClaimRequest]) -> dict[Name, Claim]:
-    columns = ([getattr(request, name) for request in requests] for name in sql.CLAIM_FRESH_PARAMETERS)
-    inserted = {tuple(record) for record in await connection.fetch(sql.CLAIM_FRESH, *columns)}
-    return {
-        (request.kind, request.key): Run(token=1, attempt=request.attempt, generation=request.generation)
-        for request in requests
-        if (request.kind, request.key) in inserted
-    }
-
-
-async def _claim_known(connection: asyncpg.Connection, requests: Sequence[ClaimRequest]) -> dict[Name, Claim]:
-    by_name = {(request.kind, request.key): request for request in requests}
-    answers: dict[Name, Claim] = {}
-    changed: list[Row] = []
-    async with connection.transaction():
-        for name, record in (await _lock(connection, by_name)).items():
-            answers[name], row = decide(to_row(record), by_name[name], record["now"])
-            if row is not None:
-                changed.append(row)
-        await _save(connection, changed)
-    return answers
-
-
-async def _complete(connection: asyncpg.Connection, changes: Sequence[Change]) -> dict[Name, bool]:
-    parameters = (
-        [None if change.result is None else change.result.decode() for change in changes],
-        [change.started_at for change in changes],
-        [change.finished_at for change in changes],
-        [change.cpu_seconds for change in changes],
-        [change.peak_memory for change in changes],
-    )
-    try:
-        records = await connection.fetch(sql.COMPLETE, *_ref_columns([change.ref for change in changes]), *parameters)
-    except asyncpg.IntegrityConstraintViolationError as error:
-        # Their claims met the same table, so it is a result that meets a constraint that somebody added for results.
-        raise StoreRefused(f"the database has a constraint against this result: {type(error).__name__}") from error
-    return {(record["kind"], record["key"]): True for record in records}
-
-
-async def _apply(connection: asyncpg.Connection, changes: Sequence[Change]) -> dict[Name, bool]:
-    by_name = {(change.ref.kind, change.ref.key): change for change in changes}
-    answers = dict.fromkeys(by_name, False)
-    changed: list[Row] = []
-    async with connection.transaction():
-        for name, record in (await _lock(connection, by_name)).items():
-            answers[name], row = apply(to_row(record), by_name[name], record["now"])
-            if row is not None:
-                changed.append(row)
-        await _save(connection, changed)
-    return answers
-
-
-async def _lock(connection: asyncpg.Connection, names: Mapping[Name, object]) -> dict[Name, Mapping[str, Any]]:
-    kinds, keys = zip(*names, strict=True)
-    records = await connection.fetch(sql.LOCK, kinds, keys)
-    return {(record["kind"], record["key"]): record for record in records}
-
-
-async def _save(connection: asyncpg.Connection, rows: Sequence[Row]) -> None:
-    if rows:
-        columns = dict(zip(COLUMNS, zip(*map(to_columns, rows), strict=True), strict=True))
-        await connection.execute(sql.SAVE, *(columns[name] for name in sql.STATE))
-
-
-def _ref_columns(refs: Sequence[Ref]) -> tuple[list[str], list[str], list[int]]:
-    return [ref.kind for ref in refs], [ref.key for ref in refs], [ref.token for ref in refs]
 
 
 def _unanswered(requests: Sequence[ClaimRequest], answers: Mapping[Name, Claim]) -> list[ClaimRequest]:

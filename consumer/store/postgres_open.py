@@ -21,7 +21,7 @@ _HOST = r"(\[[0-9a-fA-F:]+\]|[\w.\-]*)(:\d+)?"
 _PLACE = re.compile(rf"{_HOST}(,{_HOST})*(/[\w.\-]*)?")
 
 
-async def open_postgres(url: str, *, prepared_statements: bool) -> PostgresBackend:
+async def open_postgres(url: str, origin: str, *, prepared_statements: bool) -> PostgresBackend:
     connect = partial(
         asyncpg.connect,
         url,
@@ -45,7 +45,7 @@ async def open_postgres(url: str, *, prepared_statements: bool) -> PostgresBacke
             advice = "" if forgets_statements(cause) else "; check the user, the user's privileges and the database"
             raise SettingsError(f"{error}{advice}") from cause
         raise
-    return PostgresBackend(sessions)
+    return PostgresBackend(sessions, origin)
 
 
 def _unreadable() -> SettingsError:

@@ -3,24 +3,23 @@
 import asyncio
 import json
 import sqlite3
-import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
 
+from consumer.core import cancel
 from consumer.core.claim import Claim, ClaimRequest, decide
+from consumer.core.cooldown import Cooldown
 from consumer.core.errors import StoreRefused, StoreUnavailable
+from consumer.core.outbox import Outgoing
 from consumer.core.ports import Clock
-from consumer.core.row import Change, Ref, Row, Status
+from consumer.core.row import Change, Mark, Ref, Row, Status
 from consumer.store import conditions
-from consumer.store.change import apply
+from consumer.store.change import apply, storable
 from consumer.store.columns import COLUMNS, to_columns, to_row
-from consumer.store.filesystem import MOUNTS, refuse_network
-from consumer.store.migration import scripts
-
-BUSY_SECONDS = 5.0
-"""How long a transaction waits for another process that writes to the same file."""
+from consumer.store.letters_sqlite import SqliteLetters
+from consumer.store.outbox_sqlite import SqliteOutbox
 
 FIND = "SELECT * FROM consumer_jobs WHERE kind = ? AND key = ?"
 SAVE = (
@@ -37,36 +36,39 @@ SELECT * FROM consumer_jobs
 WHERE {conditions.overdue("?", "?")} AND kind IN (SELECT value FROM json_each(?))
 ORDER BY {conditions.SINCE} LIMIT ?
 """  # noqa: S608 - constants only
+PROGRESS = """
+UPDATE consumer_jobs SET progress = ?, progress_note = ?
+WHERE kind = ? AND key = ? AND token = ? AND status = 'processing'
+"""
 SWEPT = "UPDATE consumer_jobs SET swept_at = ? WHERE kind = ? AND key = ? AND token = ?"
 PRUNE = f"""
 DELETE FROM consumer_jobs WHERE rowid IN (
     SELECT rowid FROM consumer_jobs WHERE {conditions.FINISHED} AND finished_at < ? ORDER BY finished_at LIMIT ?
 )
 """  # noqa: S608 - constants only
+COOL = """
+INSERT INTO consumer_cooldowns (kind, until, why) VALUES (?, ?, ?)
+ON CONFLICT (kind) DO UPDATE SET until = excluded.until, why = excluded.why WHERE excluded.until > until
+"""
+WARM = "DELETE FROM consumer_cooldowns WHERE kind = ?"
+COOLDOWNS = "SELECT kind, until, why FROM consumer_cooldowns WHERE until > ?"
 PROBE = "INSERT OR REPLACE INTO consumer_probe (id, probed_at) VALUES (1, ?)"
 
 T = TypeVar("T")
 
 
-async def open_sqlite(path: str, clock: Clock) -> "SqliteBackend":
-    refuse_network(path, MOUNTS.read_text())
-    thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
-    try:
-        connection = await asyncio.get_running_loop().run_in_executor(thread, _connect, path)
-    except sqlite3.Error as error:
-        thread.shutdown()
-        raise _unavailable(path, error) from error
-    return SqliteBackend(path, connection, thread, clock)
-
-
 class SqliteBackend:
     """Every method is one transaction on the store's thread."""
 
-    def __init__(self, path: str, connection: sqlite3.Connection, thread: ThreadPoolExecutor, clock: Clock) -> None:
+    def __init__(
+        self, path: str, connection: sqlite3.Connection, thread: ThreadPoolExecutor, clock: Clock, origin: str
+    ) -> None:
         self._path = path
         self._connection = connection
         self._thread = thread
         self._clock = clock
+        self._outbox = SqliteOutbox(connection, origin)
+        self.letters = SqliteLetters(connection, self._in_thread, self._in_transaction, clock)
 
     async def claim(self, requests: Sequence[ClaimRequest]) -> list[Claim]:
         return await self._in_transaction(lambda: [self._claim(request) for request in requests])
@@ -79,6 +81,16 @@ class SqliteBackend:
 
     async def find(self, kind: str, key: str) -> Row | None:
         return await self._in_thread(lambda: self._find(kind, key))
+
+    async def cancel(self, kind: str, key: str, by: str) -> Row:
+        return await self._in_transaction(lambda: self._cancel(kind, key, by))
+
+    async def cancelled(self, refs: Sequence[Ref]) -> frozenset[Ref]:
+        return await self._in_thread(lambda: frozenset(ref for ref in refs if self._is_cancelled(ref)))
+
+    async def progress(self, marks: Sequence[Mark]) -> None:
+        values = [(m.fraction, storable(m.note), m.ref.kind, m.ref.key, m.ref.token) for m in marks]
+        await self._in_transaction(lambda: self._connection.executemany(PROGRESS, values))
 
     async def submit(self, row: Row) -> Row:
         return await self._in_transaction(lambda: self._submit(row))
@@ -97,6 +109,23 @@ class SqliteBackend:
             lambda: self._connection.execute(PRUNE, (self._clock() - age, limit)).rowcount
         )
 
+    async def outbox(self, limit: int, lease_ms: int) -> list[Outgoing]:
+        return await self._in_transaction(lambda: self._outbox.take(limit, lease_ms, self._clock()))
+
+    async def sent(self, ids: Sequence[int]) -> None:
+        await self._in_transaction(lambda: self._outbox.sent(ids))
+
+    async def cool(self, cooldown: Cooldown) -> None:
+        values = (cooldown.kind, cooldown.until, storable(cooldown.why))
+        await self._in_transaction(lambda: self._connection.execute(COOL, values))
+
+    async def warm(self, kind: str) -> None:
+        await self._in_transaction(lambda: self._connection.execute(WARM, (kind,)))
+
+    async def cooldowns(self) -> list[Cooldown]:
+        found = await self._in_thread(lambda: self._connection.execute(COOLDOWNS, (self._clock(),)).fetchall())
+        return [Cooldown(*record) for record in found]
+
     async def probe(self) -> None:
         await self._in_transaction(lambda: self._connection.execute(PROBE, (self._clock(),)))
 
@@ -105,7 +134,7 @@ class SqliteBackend:
         self._thread.shutdown()
 
     async def _in_transaction(self, work: Callable[[], T]) -> T:
-        return await self._in_thread(lambda: _transaction(self._connection, work))
+        return await self._in_thread(lambda: transaction(self._connection, work))
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         try:
@@ -113,7 +142,7 @@ class SqliteBackend:
         except sqlite3.DataError as error:
             raise StoreRefused(f"the store file {self._path} can't hold this data: {error}") from error
         except sqlite3.Error as error:
-            raise _unavailable(self._path, error) from error
+            raise unavailable(self._path, error) from error
 
     # Everything below runs on the store's thread.
 
@@ -123,8 +152,11 @@ class SqliteBackend:
         return answer
 
     def _write(self, change: Change) -> bool:
-        says_so, row = apply(self._find(change.ref.kind, change.ref.key), change, self._clock())
-        self._save(row)
+        now = self._clock()
+        says_so, row = apply(self._find(change.ref.kind, change.ref.key), change, now)
+        if row is not None:
+            self._save(row)
+            self._outbox.post(change, now)
         return says_so
 
     def _renew(self, ref: Ref, lease: int) -> bool:
@@ -133,6 +165,17 @@ class SqliteBackend:
             return False
         self._save(replace(row, lease_until=self._clock() + lease))
         return True
+
+    def _cancel(self, kind: str, key: str, by: str) -> Row:
+        known = self._find(kind, key)
+        row = cancel.decide(known, kind, key, by, self._clock())
+        if row is not known:
+            self._save(row)
+        return row
+
+    def _is_cancelled(self, ref: Ref) -> bool:
+        row = self._find(ref.kind, ref.key)
+        return row is not None and row.status is Status.CANCELLED
 
     def _submit(self, row: Row) -> Row:
         known = self._find(row.kind, row.key)
@@ -164,47 +207,7 @@ class SqliteBackend:
             self._connection.execute(SAVE, to_columns(row))
 
 
-def _connect(path: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
-    try:
-        connection.row_factory = sqlite3.Row
-        _use_wal(connection)
-        # An acked message is gone from the broker, so its result must survive a power cut.
-        connection.execute("PRAGMA synchronous = FULL")
-        _transaction(connection, lambda: _migrate(connection))
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _use_wal(connection: sqlite3.Connection) -> None:
-    """SQLite waits for a lock, but not here: of two starters on one new file, one is told at once that it's locked."""
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-        else:
-            return
-
-
-def _migrate(connection: sqlite3.Connection) -> None:
-    connection.execute("CREATE TABLE IF NOT EXISTS consumer_migrations (name TEXT PRIMARY KEY)")
-    done = {record["name"] for record in connection.execute("SELECT name FROM consumer_migrations")}
-    for name, script in scripts("sqlite"):
-        if name in done:
-            continue
-        # Not executescript(), which commits first: no half of a migration may stay.
-        for statement in script.split(";"):
-            connection.execute(statement)
-        connection.execute("INSERT INTO consumer_migrations (name) VALUES (?)", (name,))
-
-
-def _transaction(connection: sqlite3.Connection, work: Callable[[], T]) -> T:
+def transaction(connection: sqlite3.Connection, work: Callable[[], T]) -> T:
     connection.execute("BEGIN IMMEDIATE")
     try:
         answer = work()
@@ -216,5 +219,5 @@ def _transaction(connection: sqlite3.Connection, work: Callable[[], T]) -> T:
     return answer
 
 
-def _unavailable(path: str, error: sqlite3.Error) -> StoreUnavailable:
+def unavailable(path: str, error: sqlite3.Error) -> StoreUnavailable:
     return StoreUnavailable(f"the store file {path} can't be used: {error}")

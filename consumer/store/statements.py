@@ -128,6 +128,19 @@ ON CONFLICT (kind, key) DO UPDATE SET lease_until = excluded.lease_until
 RETURNING kind, key, token
 """
 
+PROGRESS = f"""
+{_held("progress", "progress_note")}
+INSERT INTO consumer_jobs (kind, key, status, token, progress, progress_note)
+SELECT kind, key, 'processing', token, progress, progress_note FROM held
+ON CONFLICT (kind, key) DO UPDATE SET progress = excluded.progress, progress_note = excluded.progress_note
+"""
+
+CANCELLED = f"""
+SELECT n.kind, n.key, n.token FROM {_batch("kind", "key", "token")} CROSS JOIN LATERAL (
+    SELECT 1 FROM consumer_jobs AS j WHERE j.kind = n.kind AND j.key = n.key AND j.status = 'cancelled'
+) AS cancelled
+"""
+
 FIND = f"SELECT {_ROW} FROM consumer_jobs WHERE kind = $1 AND key = $2"
 
 SUBMIT_PARAMETERS = tuple(name for name in COLUMNS if name != "first_seen_at")
@@ -175,6 +188,13 @@ WITH pruned AS (
 )
 SELECT count(*) FROM pruned
 """
+
+COOL = """
+INSERT INTO consumer_cooldowns AS c (kind, until, why) VALUES ($1, $2, $3)
+ON CONFLICT (kind) DO UPDATE SET until = excluded.until, why = excluded.why WHERE excluded.until > c.until
+"""
+WARM = "DELETE FROM consumer_cooldowns WHERE kind = $1"
+COOLDOWNS = f"SELECT kind, until, why FROM consumer_cooldowns WHERE until > {NOW}"
 
 PROBE = f"""
 INSERT INTO consumer_probe (id, probed_at) VALUES (1, {NOW})

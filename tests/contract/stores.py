@@ -35,8 +35,8 @@ class Subject:
         self.clock = HandClock()
 
     @asynccontextmanager
-    async def store(self) -> AsyncIterator[Store]:
-        store = await open_store(self.url, clock=self.clock)
+    async def store(self, origin: str = "jobs.default") -> AsyncIterator[Store]:
+        store = await open_store(self.url, clock=self.clock, origin=origin)
         try:
             yield store
         finally:
@@ -50,6 +50,8 @@ class Subject:
         times = ("lease_until", "due_at", "first_seen_at", "finished_at", "swept_at")
         older = ", ".join(f"{name} = {name} - {milliseconds}" for name in times)
         await connection.execute(f"UPDATE consumer_jobs SET {older}")
+        await connection.execute(f"UPDATE consumer_outbox SET take_at = take_at - {milliseconds}")
+        await connection.execute(f"UPDATE consumer_cooldowns SET until = until - {milliseconds}")
         await connection.close()
 
     def now(self) -> int:

@@ -8,7 +8,7 @@ import pytest
 
 from consumer.core.claim import Done, Run
 from consumer.core.errors import StoreRefused, StoreUnavailable
-from consumer.store import sqlite
+from consumer.store import sqlite_open
 from consumer.store.open import open_store
 from tests.contract.stores import KIND, claim_of, failure, run_of, success
 
@@ -33,7 +33,7 @@ async def test_several_stores_open_one_new_file_at_once_and_race_for_its_keys(sq
 
 async def test_a_result_survives_a_power_cut(sqlite_url: str) -> None:
     """Full synchronisation: what was answered is on the disk, and not only in its cache."""
-    backend = await sqlite.open_sqlite(sqlite_url.removeprefix("sqlite:///"), lambda: 0)
+    backend = await sqlite_open.open_sqlite(sqlite_url.removeprefix("sqlite:///"), lambda: 0, "")
     pragmas = await backend._in_thread(
         lambda: [
             backend._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")
@@ -46,7 +46,7 @@ async def test_a_result_survives_a_power_cut(sqlite_url: str) -> None:
 async def test_a_file_that_another_process_holds_is_unavailable_and_then_works_again(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(sqlite_open, "BUSY_SECONDS", 0.01)
     store = await open_store(sqlite_url)
     other = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -76,7 +76,7 @@ async def test_the_loop_runs_on_while_a_transaction_waits(sqlite_url: str) -> No
 
 
 async def test_a_batch_that_fails_half_way_leaves_nothing_behind(sqlite_url: str) -> None:
-    backend = await sqlite.open_sqlite(sqlite_url.removeprefix("sqlite:///"), lambda: 0)
+    backend = await sqlite_open.open_sqlite(sqlite_url.removeprefix("sqlite:///"), lambda: 0, "")
     with pytest.raises(OverflowError):
         await backend.claim([claim_of("a"), claim_of("b", deadline=2**70)])
     assert await backend.find(KIND, "a") is None

@@ -14,7 +14,7 @@ import pytest
 
 from consumer.core.claim import Run
 from consumer.core.errors import SettingsError, StoreUnavailable
-from consumer.store import sqlite
+from consumer.store import sqlite, sqlite_open
 from consumer.store.grouped import GroupedStore
 from consumer.store.open import open_store, system_clock
 from tests.contract.stores import KIND, claim_of, row_of, run_of, success
@@ -66,7 +66,7 @@ async def a_daemon(url: str, owner: str) -> Process:
 
 
 async def test_a_full_disk_is_unavailable_until_there_is_room(sqlite_url: str) -> None:
-    backend = await sqlite.open_sqlite(sqlite_url.removeprefix("sqlite:///"), system_clock)
+    backend = await sqlite_open.open_sqlite(sqlite_url.removeprefix("sqlite:///"), system_clock, "")
     store = GroupedStore(backend)
     ref = await run_of(store, claim_of())
     await pragma(backend, "max_page_count = 20")
@@ -112,7 +112,7 @@ async def test_a_file_that_may_only_be_read_is_unavailable_and_named(readable: s
 
 
 async def test_a_disk_that_becomes_read_only_is_unavailable_until_it_is_not(sqlite_url: str) -> None:
-    backend = await sqlite.open_sqlite(sqlite_url.removeprefix("sqlite:///"), system_clock)
+    backend = await sqlite_open.open_sqlite(sqlite_url.removeprefix("sqlite:///"), system_clock, "")
     ref = await run_of(store := GroupedStore(backend), claim_of())
     await pragma(backend, "query_only = on")
     for work in (store.write(success(ref)), store.probe(), store.prune(0, 1)):
@@ -128,7 +128,7 @@ async def test_a_file_on_a_network_filesystem_is_refused_before_it_is_touched(
 ) -> None:
     table = tmp_path / "mounts"
     table.write_text(f"/dev/vda / ext4 rw 0 0\nserver:/export {tmp_path} nfs4 rw 0 0\n")
-    monkeypatch.setattr(sqlite, "MOUNTS", table)
+    monkeypatch.setattr(sqlite_open, "MOUNTS", table)
     with pytest.raises(SettingsError, match="nfs4"):
         await open_store(f"sqlite:///{tmp_path}/jobs.sqlite3")
     assert not (tmp_path / "jobs.sqlite3").exists()
