@@ -1,5 +1,6 @@
 """What a pool is told when it is started, and whom it tells what happens."""
 
+import logging
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -8,13 +9,19 @@ from typing import Protocol
 class PoolConfig:
     """Times in seconds, sizes in bytes. `path` is searched for `modules` before anything else.
 
-    `look_ahead` is how many jobs may wait at a child behind the running one. `memory_limit` is of address space, 0
+    `processes` is how many cpu children run `def` handlers, `io_processes` how many io children run `async def` ones,
+    0 for none; `io_concurrency` is how many jobs an io child runs at a time, and `io_stall` how long one of them may
+    hold up its event loop.
+    `look_ahead` is how many jobs may wait at a cpu child behind the running one. `memory_limit` is of address space, 0
     for none; `recycle_jobs` is how many jobs a child runs before it is
-    replaced, 0 for any number.
+    replaced, 0 for any number. `log_limit` is of what one job may print and log, and `log_level` the least level of it.
     """
 
     modules: tuple[str, ...]
     processes: int = 2
+    io_processes: int = 1
+    io_concurrency: int = 50
+    io_stall: float = 5.0
     look_ahead: int = 1
     path: tuple[str, ...] = ()
     memory_limit: int = 0
@@ -22,12 +29,25 @@ class PoolConfig:
     max_depth: int = 100
     kill_grace: float = 1.0
     recycle_jobs: int = 0
+    log_limit: int = 64 * 1024
+    log_level: int = logging.INFO
     start_timeout: float = 60.0
 
 
 class Observer(Protocol):
     def child_exited(self, reason: str) -> None:
-        """`reason` is one of crash, out_of_memory, timeout, recycle, drain."""
+        """`reason` is one of crash, out_of_memory, timeout, cancel, recycle, drain."""
+        ...
+
+    def said(self, kind: str, key: str, stream: str, text: str, *, attempt: int = 0, level: int = logging.INFO) -> None:
+        """A line of a job. `stream`: stdout, stderr, output (what it wrote beside Python), or the name of a logger.
+
+        `kind` and `key` are empty where it was no job, or where nobody knows which: a module at its import, say.
+        """
+        ...
+
+    def progressed(self, kind: str, key: str, fraction: float, note: str) -> None:
+        """How far a running job is, 0 to 1; at most a few times a second."""
         ...
 
 

@@ -1,20 +1,33 @@
-"""What a module of jobs imports: the decorator that declares a handler, its context, and what it may raise."""
+"""What a module of jobs imports: the decorator that declares a handler, and what it may raise."""
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from consumer.core.policy import Jitter, KindPolicy, RetryPolicy
+from consumer.worker.context import JobContext as JobContext
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
 class Retry(Exception):
-    """The job can't be done now. `after`: the least wait in seconds before the next attempt."""
+    """The job can't be done now. `after`: the least wait before the next attempt, in seconds, or what a server's
+    Retry-After header said (seconds or an HTTP date)."""
 
-    def __init__(self, message: str, after: float | None = None) -> None:
+    def __init__(self, message: str, after: float | str | None = None) -> None:
         super().__init__(message)
+        self.after = after
+
+
+class DependencyDown(Exception):
+    """What the jobs of this kind need is down: `name` says what, for people; `after` for how long, as in `Retry`.
+
+    The kind cools down, in all replicas that share a database. This attempt isn't charged.
+    """
+
+    def __init__(self, name: str, after: float | str | None = None) -> None:
+        super().__init__(f"{name} is down")
+        self.name = str(name)
         self.after = after
 
 
@@ -27,24 +40,6 @@ class JobTimeout(BaseException):
 
     No `Exception`, so that a handler's own `except Exception: try again` lets it pass.
     """
-
-
-@dataclass(frozen=True, slots=True)
-class JobContext:
-    """What a handler may know about its run. `deadline` is epoch ms; `expires` is on `time.monotonic()`'s clock."""
-
-    kind: str
-    key: str
-    attempt: int
-    deadline: int | None
-    expires: float
-
-    def time_left(self) -> float:
-        """Seconds until the execution timeout or the deadline, whichever is first; never below 0."""
-        left = self.expires - time.monotonic()
-        if self.deadline is not None:
-            left = min(left, self.deadline / 1000 - time.time())
-        return max(0.0, left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +70,30 @@ def job(
     backoff: float = 1.0,
     backoff_cap: float = 600.0,
     jitter: Literal["equal", "full", "none"] = "equal",
+    budget: float = 0.0,
+    wait_timeout: float = 0.0,
     retry_on: Iterable[type[BaseException] | str] = (),
     no_retry_on: Iterable[type[BaseException] | str] = (),
 ) -> Callable[[Function], Function]:
-    """Declare the handler of a kind. Times in seconds; errors as classes or as their (dotted) names."""
+    """Declare the handler of a kind. Times in seconds; errors as classes or as their (dotted) names.
+
+    `budget`: for all attempts and the waits between them; `wait_timeout`: from submission to the first start; 0: any.
+    """
     _check(kind, timeout=timeout, max_attempts=max_attempts, backoff_cap=backoff_cap)
+    _check_limit(kind, "budget", budget)
+    _check_limit(kind, "wait_timeout", wait_timeout)
     retry = RetryPolicy(
         max_attempts=max_attempts,
         base=backoff,
         cap=backoff_cap,
         jitter=Jitter(jitter),
+        budget=float(budget),
         retry_on=_names(retry_on),
         no_retry_on=_names(no_retry_on),
     )
 
     def declare(function: Function) -> Function:
-        declared.append(Handler(function, KindPolicy(kind, float(timeout), retry)))
+        declared.append(Handler(function, KindPolicy(kind, float(timeout), retry, float(wait_timeout))))
         return function
 
     return declare
@@ -111,3 +114,8 @@ def _check(kind: str, **numbers: float) -> None:
     for name, number in numbers.items():
         if not number > 0:
             raise ValueError(f"{name} of kind {kind!r} is {number}; it must be above 0")
+
+
+def _check_limit(kind: str, name: str, seconds: float) -> None:
+    if not seconds >= 0:
+        raise ValueError(f"{name} of kind {kind!r} is {seconds}; it must be 0, for no limit, or above")

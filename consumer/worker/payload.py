@@ -7,6 +7,7 @@ from consumer.core.pointer import resolve
 from consumer.core.strict_json import StrictJsonError, loads
 from consumer.worker import failure
 from consumer.worker.failure import Refused
+from consumer.worker.json_text import json_text
 from consumer.worker.loading import Kind
 
 _BOM = b"\xef\xbb\xbf"
@@ -35,18 +36,9 @@ def checked(kind: Kind, body: bytes, pointer: str, max_depth: int) -> Any:
         raise Refused("invalid_payload", failure.validation_text(error), type(error)) from None
 
 
-def _dumped(value: Any) -> Any:
-    if hasattr(type(value), "model_dump"):
-        return value.model_dump(mode="json")
-    raise TypeError(f"a {type(value).__name__} has no form in JSON")
-
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_dumped)
-
-
 def encoded(value: object, limit: int) -> bytes:
     try:
-        text = _ENCODER.encode(value).encode("utf-8")
+        text = json_text(value)
     except UnicodeEncodeError:
         raise Refused("result_not_json", "the result holds half of a surrogate pair", UnicodeEncodeError) from None
     except (TypeError, ValueError, RecursionError) as error:

@@ -29,6 +29,12 @@ class Type(IntEnum):
     SUCCEEDED = 5
     FAILED = 6
     OUT_OF_MEMORY = 7
+    LOG = 8  # a packet of the child on the tickets' socket: a piece of what a job printed or logged
+    PROGRESS = 9  # likewise
+    FOLLOW_UPS = 10  # before the success of the same job
+    CANCEL = 11  # from the parent: on the stream of an io child, among the tickets of a cpu child
+    LEAVING = 13  # from an io child: a job left something behind, so it should get no more
+    SPOKE = 12  # before the report of a job that said something: read that first
 
 
 class Frame(NamedTuple):

@@ -5,6 +5,7 @@ import pytest
 from consumer import JobContext, job
 from consumer.core.policy import Jitter, KindPolicy, RetryPolicy
 from consumer.worker import handler
+from tests.support.stages import Stage
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +42,6 @@ def test_a_timeout_of_nothing_is_refused() -> None:
 
 def test_time_left_ends_with_the_deadline_or_the_timeout_whichever_is_first() -> None:
     now, clock = time.time() * 1000, time.monotonic()
-    assert 9 < JobContext("k", "k", 1, None, clock + 10).time_left() <= 10
-    assert 4 < JobContext("k", "k", 1, int(now + 5000), clock + 10).time_left() <= 5
-    assert JobContext("k", "k", 1, int(now - 5000), clock + 10).time_left() == 0
+    assert 9 < JobContext("k", "k", 1, None, clock + 10, Stage()).time_left() <= 10
+    assert 4 < JobContext("k", "k", 1, int(now + 5000), clock + 10, Stage()).time_left() <= 5
+    assert JobContext("k", "k", 1, int(now - 5000), clock + 10, Stage()).time_left() == 0

@@ -4,7 +4,9 @@ from pathlib import Path
 import pytest
 
 from consumer.worker import handler, loading
+from consumer.worker.context import JobContext
 from consumer.worker.loading import LoadError, load
+from tests.support.stages import Stage
 
 HEADER = "from typing import Any\nfrom consumer import JobContext, job\n"
 
@@ -33,7 +35,7 @@ def test_a_handler_is_ready_to_check_a_payload_and_to_be_called(shop: Path) -> N
     kind = load(["good"], [str(shop)])["a"]
     assert kind.context_name is None
     assert kind.validate(b"41") == 41
-    assert kind.call(41, handler.JobContext("a", "k", 1, None, 0)) == 42
+    assert kind.call(41, JobContext("a", "k", 1, None, 0, Stage())) == 42
     assert kind.offer.schema == {"type": "integer"}
 
 
@@ -43,7 +45,7 @@ def test_a_context_is_given_to_whoever_asks_for_it(shop: Path, parameter: str) -
         f"{HEADER}@job('a')\ndef a(payload: Any, {parameter}) -> str:\n    return str(locals())\n"
     )
     kind = load(["good"], [str(shop)])["a"]
-    assert "JobContext(kind='a'" in str(kind.call(1, handler.JobContext("a", "k", 1, None, 0)))
+    assert "JobContext(kind='a'" in str(kind.call(1, JobContext("a", "k", 1, None, 0, Stage())))
 
 
 def test_handlers_of_a_submodule_count(shop: Path) -> None:
