@@ -1,10 +1,12 @@
 """What has been run is not run again: a result waits in memory for a store that is away."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from consumer.core.claim import Claim, ClaimRequest
 from consumer.core.errors import StoreUnavailable
+from consumer.core.letters import Letter
 from consumer.core.policy import RetryPolicy
 from consumer.core.ports import Chance, Store
 from consumer.core.retry import wait_seconds
@@ -12,9 +14,11 @@ from consumer.core.row import Change, Status
 
 BETWEEN_TRIES = RetryPolicy(base=0.2, cap=5.0)
 
+T = TypeVar("T")
+
 
 class HoldingStore:
-    """The pipeline's view of the store: of outcomes wait until they are done, or until `give_up`.
+    """The pipeline's view of the store: outcomes and burials wait until they are done, or until `give_up`.
 
     Giving a claim back is never waited for: the store recognises a claim that we lost by its owner.
     """
@@ -30,13 +34,21 @@ class HoldingStore:
         self._given_up.set()
 
     async def write(self, change: Change) -> bool:
+        if change.status is Status.PENDING:
+            return await self._store.write(change)
+        return await self._held(lambda: self._store.write(change))
+
+    async def bury(self, letter: Letter) -> None:
+        await self._held(lambda: self._store.bury(letter))
+
+    async def _held(self, write: Callable[[], Awaitable[T]]) -> T:
         failures = 0
         while True:
             try:
-                return await self._store.write(change)
+                return await write()
             except StoreUnavailable as error:
                 failures += 1
-                if change.status is Status.PENDING or self._given_up.is_set():
+                if self._given_up.is_set():
                     raise
                 self._tell(error)
                 await self._pause(wait_seconds(BETWEEN_TRIES, failures, None, self._chance))

@@ -45,7 +45,7 @@ SESSION_REASONS = (
     "watchdog",
 )
 EXIT_REASONS = ("crash", "out_of_memory", "timeout", "recycle", "drain")
-STORE_OPERATIONS = ("claim", "write", "renew", "find", "submit", "sweep", "prune", "probe")
+STORE_OPERATIONS = ("claim", "write", "bury", "renew", "find", "submit", "sweep", "prune", "probe")
 RETRIED = (Code.ATTEMPTS_EXHAUSTED, Code.EXECUTION_TIMEOUT, Code.WORKER_CRASHED, Code.OUT_OF_MEMORY)
 """Under which codes a run may be tried again."""
 

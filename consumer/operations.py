@@ -77,7 +77,7 @@ async def redrive(settings: Settings, code: str, limit: int) -> int:
     async with publishing(settings) as publisher, dead_letters(broker_of(settings), topology.dead_queue) as letters:
         while sent < limit and (letter := await letters.take()) is not None:
             tag, message = letter
-            if code_of(message.headers) != code:
+            if code_of(message.headers, topology.work_queue) != code:
                 continue
             await publisher.publish(copier.redrive(message))
             await letters.ack(tag)

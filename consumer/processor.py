@@ -23,6 +23,7 @@ from consumer.core.disposition import (
 )
 from consumer.core.errors import StoreRefused, StoreUnavailable, Unavailable
 from consumer.core.job import Fault, Job, Refusal
+from consumer.core.letters import buried, id_for
 from consumer.core.outcome import Interrupted, Outcome, Usage
 from consumer.core.policy import KindPolicy
 from consumer.core.ports import Chance, Clock, Delivery, Parcel, Slot, Work
@@ -192,8 +193,11 @@ class Processor:
                 await self._publish(copy)
                 await self._record(verdict, Status.RETRYING, fault=retry.fault, due=retry.due)
             case DeadLetter(fault):
-                copy = self._rooms.copier.dead(message, fault, verdict.attempt, now, verdict.generation)
+                letter_id = id_for(verdict, self._chance)
+                copy = self._rooms.copier.dead(message, fault, verdict.attempt, now, letter_id, verdict.generation)
                 await self._publish(copy)
+                letter = buried(copy.message, self._rooms.copier.topology, verdict, fault, now)
+                await self._rooms.store.bury(letter)
                 await self._record(verdict, Status.FAILED, fault=fault)
             case Defer(due) as put_off_until:
                 assert verdict.job is not None, "only a job is put off"

@@ -4,7 +4,7 @@ All of it may be done by every replica, and twice: a copy too many is absorbed b
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -112,10 +112,14 @@ class Sweeper:
 
     async def _prune(self) -> None:
         """For half of the time between two sweeps at most."""
+        deadline = asyncio.get_running_loop().time() + self._rules.every / 2
+        await self._forget("rows pruned", self._store.prune, deadline)
+        await self._forget("dead letters forgotten", self._store.letters.prune, deadline)
+
+    async def _forget(self, event: str, prune: Callable[[int, int], Awaitable[int]], deadline: float) -> None:
         pruned, loop = 0, asyncio.get_running_loop()
-        deadline = loop.time() + self._rules.every / 2
-        while (count := await self._store.prune(self._rules.retention, PRUNED_AT_ONCE)) and loop.time() < deadline:
+        while (count := await prune(self._rules.retention, PRUNED_AT_ONCE)) and loop.time() < deadline:
             pruned += count
             await asyncio.sleep(BETWEEN_BATCHES)
         if pruned:
-            self._log.info("rows pruned", count=pruned)
+            self._log.info(event, count=pruned)

@@ -22,6 +22,7 @@ class DeadLetterHeaders(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow", validate_by_name=True)
 
+    letter_id: str | None = Field(None, alias=headers.DEAD_ID, description="its name in the command consumer dead")
     code: Code = Field(alias=headers.CODE)
     error_type: str = Field(alias=headers.ERROR_TYPE)
     error_message: str = Field(alias=headers.ERROR_MESSAGE)

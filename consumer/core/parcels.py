@@ -32,6 +32,7 @@ OF_THE_DEAD = frozenset(
         headers.ERROR_MESSAGE,
         headers.ERROR_TRACEBACK,
         headers.DEAD_AT,
+        headers.DEAD_ID,
         headers.DROPPED,
     }
 )
@@ -64,7 +65,9 @@ class Copier:
             account.setdefault(headers.UNKNOWN_SINCE, now)
         return self._delayed(message, account, put_off.due - now)
 
-    def dead(self, message: Message, fault: Fault, attempt: int, now: int, generation: int = 0) -> Parcel:
+    def dead(
+        self, message: Message, fault: Fault, attempt: int, now: int, letter_id: str, generation: int = 0
+    ) -> Parcel:
         """A copy for the dead-letter queue, with what a person needs to know about it."""
         account = {
             **self._kept(message),
@@ -75,6 +78,7 @@ class Copier:
             headers.ERROR_MESSAGE: fault.message,
             headers.ERROR_TRACEBACK: fault.traceback,
             headers.DEAD_AT: now,
+            headers.DEAD_ID: letter_id,
             **self._failed(message, attempt, fault, now),
         }
         account.pop(headers.DUE, None)

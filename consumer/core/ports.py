@@ -8,6 +8,8 @@ from consumer.core.claim import Claim, ClaimRequest
 from consumer.core.cooldown import Cooldown
 from consumer.core.disposition import Settlement
 from consumer.core.job import Job, Message
+from consumer.core.letter_index import LetterIndex
+from consumer.core.letters import Letter
 from consumer.core.outbox import Outgoing
 from consumer.core.outcome import Outcome
 from consumer.core.policy import KindPolicy
@@ -44,6 +46,15 @@ class Store(Protocol):
 
     async def write(self, change: Change) -> bool:
         """Apply a change under its token. True where the row now says so (also when it said so before)."""
+        ...
+
+    @property
+    def letters(self) -> LetterIndex:
+        """The index of dead letters, for commands."""
+        ...
+
+    async def bury(self, letter: Letter) -> None:
+        """Note a letter whose copy is confirmed in the dead-letter queue."""
         ...
 
     async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]:

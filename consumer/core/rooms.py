@@ -11,6 +11,7 @@ from consumer.core.claim import Claim, ClaimRequest
 from consumer.core.decode import DecodeRules
 from consumer.core.disposition import Disposition, Settlement
 from consumer.core.errors import Unavailable
+from consumer.core.letters import Letter
 from consumer.core.outcome import Outcome
 from consumer.core.parcels import Copier
 from consumer.core.policy import Catalogue
@@ -75,6 +76,7 @@ class Ledger(Protocol):
 
     async def claim(self, request: ClaimRequest) -> Claim: ...
     async def write(self, change: Change) -> bool: ...
+    async def bury(self, letter: Letter) -> None: ...
 
 
 class Checkpoints(Protocol):

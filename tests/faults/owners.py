@@ -13,6 +13,7 @@ from consumer.core.cooling import Cooling, CoolingRules
 from consumer.core.decode import DecodeRules
 from consumer.core.errors import PublishFailed, StoreUnavailable, Unavailable
 from consumer.core.job import Fault
+from consumer.core.letters import Letter
 from consumer.core.outcome import Failed, Interrupted, Outcome, Succeeded, Usage
 from consumer.core.parcels import Copier
 from consumer.core.policy import Jitter, KindPolicy, RetryPolicy
@@ -36,7 +37,7 @@ PREFETCH = 4
 POLICY = KindPolicy("k", 30.0, RetryPolicy(max_attempts=MAX_ATTEMPTS, base=1.0, jitter=Jitter.NONE))
 LOST, UNHEARD, LATE, STOPPED = "lost", "unheard", "late", "stopped"
 """Ways to fail: no effect; an effect, of which we hear an error; an effect after we heard an error; intake stopped."""
-IN_FLIGHT = ("publish", "write", "claim")
+IN_FLIGHT = ("publish", "bury", "write", "claim")
 """What may still have its effect when its owner has died."""
 
 
@@ -77,6 +78,9 @@ class GatedStore:
 
     async def write(self, change: Change) -> bool:
         return (await self._ask("write", lambda: self._around.backend.write([change])))[0]
+
+    async def bury(self, letter: Letter) -> None:
+        await self._ask("bury", lambda: self._around.backend.letters.bury([letter]))
 
     async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]:
         return await self._ask("renew", lambda: self._around.backend.renew(refs, lease))

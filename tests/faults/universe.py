@@ -217,6 +217,8 @@ def check(universe: Universe) -> None:
         _check_job(universe, key)
     for letter in universe.broker.dead:
         assert letter.message_id in universe.keys
+    in_queue = {letter.headers[headers.DEAD_ID] for letter in universe.broker.dead}
+    assert universe.backend.letters.known.keys() <= in_queue, "the index holds a letter that is in no queue"
     for owner in universe.owners:
         assert not owner.tasks, "nothing is in hand"
         assert not owner.leases._held, "no lease is kept"
@@ -250,6 +252,8 @@ def _check_job(universe: Universe, key: str) -> None:
     else:
         assert row.status is Status.FAILED, f"{key} is lost: {row}"
         assert letters, f"{key} has no dead letter: {row}"
+        noted = universe.backend.letters.known
+        assert {letter.headers[headers.DEAD_ID] for letter in letters} & noted.keys(), f"{key} is not in the index"
         assert all(letter.headers[headers.ATTEMPT] == row.attempt for letter in letters)
 
 

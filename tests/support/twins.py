@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 
 from consumer.checkpoints import Unarmed
 from consumer.core.admission import AdmissionRules
@@ -14,6 +15,7 @@ from consumer.core.delay import Ladder
 from consumer.core.disposition import Settlement
 from consumer.core.errors import PublishFailed, StoreRefused, StoreUnavailable, Unavailable
 from consumer.core.job import Message
+from consumer.core.letters import Letter
 from consumer.core.outbox import Outgoing
 from consumer.core.outcome import Outcome, Succeeded, Usage
 from consumer.core.parcels import Copier
@@ -25,6 +27,7 @@ from consumer.core.topology import build
 from consumer.core.verdict import Verdict
 from consumer.processor import Processor
 from consumer.store.grouped import GroupedStore
+from consumer.store.letters import GroupedLetters
 from consumer.store.memory import MemoryBackend
 from consumer.turns import KeyedTurns
 
@@ -79,6 +82,14 @@ class TestStore:
         self._check("write")
         self._check_fit(change.result)
         return await self.inner.write(change)
+
+    @property
+    def letters(self) -> GroupedLetters:
+        return self.inner.letters
+
+    async def bury(self, letter: Letter) -> None:
+        self._check("bury")
+        await self.inner.bury(letter)
 
     async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]:
         return await self.inner.renew(refs, lease)
@@ -260,7 +271,7 @@ class World:
             checkpoints=Unarmed(),
         )
         rules = Rules(owner, DecodeRules(), AdmissionRules(100, 60_000), lease=60_000, crash_limit=3)
-        self.processor = Processor(rooms, rules, self.time, lambda: 0.5)
+        self.processor = Processor(rooms, rules, self.time, Random(0).random)
 
     async def deliver(self, message: Message, *, channel_gone: bool = False) -> TestDelivery:
         delivery = TestDelivery(message, received_at=self.time(), channel_gone=channel_gone)

@@ -1,13 +1,18 @@
 """A result in memory outlasts a store that is away."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from consumer.core.errors import StoreUnavailable
+from consumer.core.job import Fault
+from consumer.core.letters import buried
 from consumer.core.row import Change, Ref, Status
 from consumer.holding import HoldingStore
-from tests.support.twins import World, message
+from schemas.codes import Code
+from tests.faults.queues import TOPOLOGY
+from tests.support.twins import START, World, message
 
 REF = Ref("k", "a", 1)
 
@@ -49,3 +54,15 @@ async def test_giving_up_ends_the_waiting() -> None:
     store.give_up()
     with pytest.raises(StoreUnavailable):
         await writing
+
+
+async def test_a_burial_waits_for_the_store_like_a_result() -> None:
+    world = await claimed()
+    await world.deliver(message(None))
+    copy = world.publisher.confirmed[0].message
+    verdict = world.notes.verdicts[0][0]
+    letter = buried(copy, TOPOLOGY, verdict, Fault(Code.MISSING_KEY, "Refused", "no key"), START)
+    world.store.away = ["bury"]
+    await holding(world).bury(replace(letter, id="another"))
+    assert [found.id for found in await world.store.letters.letters(["another"])] == ["another"]
+    assert len(world.notes.trips) == 1

@@ -7,6 +7,7 @@ import pytest
 
 from consumer.core.disposition import Complete, Defer, Duplicate, Settlement
 from consumer.core.job import Fault, Message
+from consumer.core.letter_index import Wanted
 from consumer.core.outcome import Failed, Interrupted, Outcome, Usage
 from consumer.core.ports import Work
 from consumer.core.row import Status
@@ -101,6 +102,36 @@ async def test_a_message_that_is_no_job_is_dead_lettered_byte_for_byte_without_a
     assert copy.message.body == body
     assert copy.message.headers[headers.CODE] == code
     assert world.slots.executed == []
+
+
+async def test_a_dead_letter_is_in_the_index_before_the_failure_is_recorded_and_its_redelivery_adds_none() -> None:
+    world = World(lambda _: Failed(ODD, Usage(START, START + 1), retryable=False))
+    world.store.away = ["write", "write"]  # the outcome, and the claim given back
+    delivery = await world.deliver(message())
+    assert delivery.settled == RELEASE
+    again = await world.deliver(message())
+    assert again.settled == ACK
+    copies = {parcel.message.headers[headers.DEAD_ID] for parcel in world.publisher.confirmed}
+    [entry] = await world.store.letters.page(Wanted("default"), 9, after=None, oldest_first=True)
+    assert copies == {entry.id}
+    assert (entry.kind, entry.key, entry.code, entry.attempts) == ("k", "a", "rejected", 1)
+
+
+async def test_a_refused_message_is_in_the_index_with_what_could_be_read_of_it() -> None:
+    world = World()
+    await world.deliver(message(None, b"1"))
+    [entry] = await world.store.letters.page(Wanted("default"), 9, after=None, oldest_first=True)
+    assert (entry.kind, entry.key, entry.code) == ("k", None, "missing_key")
+    [letter] = await world.store.letters.letters([entry.id])
+    assert letter.message == world.publisher.confirmed[0].message
+
+
+async def test_a_dead_letter_that_the_index_can_not_take_now_goes_back_and_is_not_acked() -> None:
+    world = World()
+    world.store.away = ["bury"]
+    delivery = await world.deliver(message(None, b"1"))
+    assert delivery.settled == RELEASE
+    assert len(world.notes.trips) == 1
 
 
 async def test_another_payload_under_a_finished_key_is_dead_lettered_and_the_row_stays() -> None:

@@ -12,6 +12,7 @@ from consumer.core.decode import DecodeRules, decode
 from consumer.core.delay import Ladder
 from consumer.core.disposition import Settlement
 from consumer.core.job import Fault, Job, Message
+from consumer.core.letters import State
 from consumer.core.outcome import Failed, Interrupted, Outcome, Usage
 from consumer.core.ports import Work
 from consumer.core.row import Row, Status
@@ -19,6 +20,7 @@ from consumer.core.sweep import request
 from consumer.core.topology import build
 from consumer.metrics import Metrics
 from consumer.sweeper import Sweeper, SweepRules
+from schemas import headers
 from schemas.codes import Code
 from tests.support.twins import START, World, message
 
@@ -188,3 +190,16 @@ async def test_pruning_ends_with_its_time_and_goes_on_at_the_next_round(monkeypa
         await swept.sweeper.sweep()
         rows = [await swept.world.store.find("k", key) for key in "abc"]
         assert sum(row is not None for row in rows) == left
+
+
+async def test_dead_letters_that_are_gone_are_forgotten_after_the_retention_and_the_others_never() -> None:
+    swept = Swept()
+    for _ in range(2):
+        await swept.world.deliver(message(None))
+    letters = swept.world.store.letters
+    gone, dead = [parcel.message.headers[headers.DEAD_ID] for parcel in swept.world.publisher.confirmed]
+    await letters.mark([gone], State.PURGED, swept.world.time.now)
+    for waited, left in ((RETENTION - 1, {gone, dead}), (RETENTION + 1, {dead})):
+        swept.world.time.now = START + waited
+        await swept.sweeper.sweep()
+        assert {letter.id for letter in await letters.letters([gone, dead])} == left

@@ -44,10 +44,10 @@ def test_a_copy_carries_nothing_that_a_broker_wrote_and_nothing_that_would_stop_
 
 
 def test_a_dead_letter_tells_what_happened_and_where_it_came_from() -> None:
-    parcel = COPIER.dead(MESSAGE, FAULT, 3, NOW)
+    parcel = COPIER.dead(MESSAGE, FAULT, 3, NOW, "1d")
     assert (parcel.exchange, parcel.routing_key) == ("jobs.dlx", "default")
     told = parcel.message.headers
-    assert told[headers.CODE] == "attempts_exhausted"
+    assert (told[headers.CODE], told[headers.DEAD_ID]) == ("attempts_exhausted", "1d")
     assert told[headers.ERROR_TYPE] == "app.Odd"
     assert told[headers.ORIGIN] == "jobs.default"
     assert headers.DUE not in told
@@ -65,13 +65,13 @@ def test_the_history_grows_by_one_line_a_failure_and_is_bounded() -> None:
 def test_a_history_header_that_somebody_else_wrote_does_no_harm() -> None:
     for nonsense in ("{", "5", 7, None, b"\xff", "[" * 100_000):
         message = Message(b"1", {headers.HISTORY: nonsense})
-        copy = COPIER.dead(message, FAULT, 1, NOW).message
+        copy = COPIER.dead(message, FAULT, 1, NOW, "1d").message
         assert len(json.loads(copy.headers[headers.HISTORY])) == 1
 
 
 def test_headers_that_would_not_fit_into_a_frame_are_given_up_largest_first_and_named() -> None:
     big = Message(b"1", {"small": "s", "huge": "h" * HEADER_BUDGET})
-    copy = COPIER.dead(big, Fault(Code.REJECTED, "E", "m", "t" * 8000), 1, NOW).message
+    copy = COPIER.dead(big, Fault(Code.REJECTED, "E", "m", "t" * 8000), 1, NOW, "1d").message
     assert copy.headers["small"] == "s"
     assert "huge" not in copy.headers
     assert "huge" in copy.headers[headers.DROPPED]
@@ -96,16 +96,16 @@ def test_copies_of_a_job_that_was_begun_say_when_and_its_redrive_forgets_it() ->
     put_off = COPIER.defer(MESSAGE, begun, Defer(NOW, "cooling_down"), NOW).message
     again = COPIER.retry(MESSAGE, begun, 1, Retry(2, NOW, "x", FAULT), NOW).message
     assert put_off.headers[headers.SINCE] == again.headers[headers.SINCE] == NOW - 7
-    letter = COPIER.dead(again, FAULT, 2, NOW).message
+    letter = COPIER.dead(again, FAULT, 2, NOW, "1d").message
     assert headers.SINCE not in COPIER.redrive(letter).message.headers
 
 
 def test_a_redriven_letter_starts_a_new_generation_and_keeps_its_history() -> None:
-    letter = COPIER.dead(MESSAGE, FAULT, 3, NOW, generation=1).message
+    letter = COPIER.dead(MESSAGE, FAULT, 3, NOW, "1d", generation=1).message
     parcel = COPIER.redrive(letter)
     told = parcel.message.headers
     assert (parcel.exchange, parcel.routing_key) == ("jobs", "default")
     assert told[headers.GENERATION] == 2
     assert headers.HISTORY in told
-    assert not {headers.CODE, headers.ATTEMPT, headers.ERROR_MESSAGE, headers.DEAD_AT} & told.keys()
+    assert not {headers.CODE, headers.ATTEMPT, headers.ERROR_MESSAGE, headers.DEAD_AT, headers.DEAD_ID} & told.keys()
     assert (parcel.message.body, parcel.message.message_id) == (MESSAGE.body, "id-1")

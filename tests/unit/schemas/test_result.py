@@ -48,7 +48,7 @@ def test_the_headers_of_a_dead_letter_are_what_the_schema_says() -> None:
     copier = Copier(build("jobs", "default", Ladder("jobs"), 100), "pod-1")
     message = Message(b"{}", headers={"tenant": "x"}, message_id="k", type="a")
     retry = copier.retry(message, Job("a", "k", b"{}"), 1, Retry(2, 2000, "error", FAULT), 1000)
-    dead = copier.dead(retry.message, FAULT, 2, 3000)
+    dead = copier.dead(retry.message, FAULT, 2, 3000, "1d")
     headers = DeadLetterHeaders.model_validate(dead.message.headers)
     assert (headers.code, headers.error_type, headers.attempt, headers.dead_at) == (Code.REJECTED, "Reject", 2, 3000)
     assert [(past.attempt, past.code, past.pod) for past in headers.history] == [
