@@ -19,6 +19,7 @@ from consumer.broker.session import Session, open_session
 from consumer.burials import Burials
 from consumer.checkpoints import checkpoints
 from consumer.cooling import SharedCooling
+from consumer.core.ack_timeout import too_long
 from consumer.core.cooling import Cooling
 from consumer.core.errors import SettingsError, StoreUnavailable
 from consumer.core.parcels import Copier
@@ -55,6 +56,7 @@ from consumer.wiring import (
     overrides_of,
     pool_of,
     rules_of,
+    run_times_of,
     store_of,
     sweep_of,
     topology_of,
@@ -116,6 +118,12 @@ def _check_overrides(settings: Settings, kinds: frozenset[str]) -> None:
         )
 
 
+def _warn_of_the_ack_timeout(settings: Settings, pool: Pool) -> None:
+    """Before the first long job ends a session, not after it."""
+    for finding in too_long(run_times_of(settings, pool, pool.schemas), settings.broker.ack_timeout_seconds):
+        structlog.get_logger("consumer.app").warning("the broker's ack timeout is short", detail=str(finding))
+
+
 async def _run_with(store: Store, settings: Settings, signals: Signals, metrics: Metrics, health: Health) -> None:
     owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
     topology, life = topology_of(settings), Life(metrics, health)
@@ -124,6 +132,7 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
         return
     kinds = frozenset(pool.schemas)
     _check_overrides(settings, kinds)
+    _warn_of_the_ack_timeout(settings, pool)
     metrics.expect(kinds)
     publisher = AmqpPublisher(settings.broker.publish_timeout_seconds, metrics.publish_observed)
     leases = LeaseKeeper(store, settings.store.lease_seconds * 1000)

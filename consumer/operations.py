@@ -1,8 +1,8 @@
-"""One-off operations for commands: submit, find, compare the topology, examine everything."""
+"""One-off operations for commands: submit, find, redrive, declare."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from config.settings import Settings
 from consumer.broker.connection import connect
@@ -12,14 +12,13 @@ from consumer.broker.publisher import AmqpPublisher
 from consumer.broker.session import open_session
 from consumer.core.deadletters import code_of
 from consumer.core.decode import decode
-from consumer.core.errors import ConsumerError, SettingsError
+from consumer.core.errors import SettingsError
 from consumer.core.job import Message, Refusal
 from consumer.core.parcels import Copier
 from consumer.core.ports import Parcel, Store
 from consumer.core.row import Row, Status
 from consumer.core.sweep import PROPERTY_LIMIT, request
-from consumer.wiring import broker_of, clock, pool_of, rules_of, store_of, topology_of
-from consumer.worker.pool import Pool
+from consumer.wiring import broker_of, clock, rules_of, store_of, topology_of
 
 
 async def submit(settings: Settings, kind: str, key: str, body: bytes) -> Row:
@@ -99,71 +98,10 @@ async def closing_store(settings: Settings) -> AsyncIterator[Store]:
         await store.close()
 
 
-async def topology_faults(settings: Settings, mode: Mode) -> list[str]:
-    """Every way in which the broker differs from the settings, as sentences."""
+async def declare_topology(settings: Settings) -> list[str]:
+    """Declare what is missing; return every way in which the broker differs from the settings, as sentences."""
     connection = await connect(broker_of(settings), "topology")
     try:
-        return await faults(connection, topology_of(settings), mode)
+        return await faults(connection, topology_of(settings))
     finally:
         await connection.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    part: str
-    well: bool
-    detail: str
-
-
-async def examine(settings: Settings) -> list[Finding]:
-    """Look at every part that the daemon needs, each whatever the others say."""
-    parts: dict[str, Callable[[Settings], Awaitable[str]]] = {
-        "job modules": _modules,
-        "store": _store,
-        "broker": _broker,
-        "topology": _topology,
-    }
-    return [await _examined(part, look, settings) for part, look in parts.items()]
-
-
-async def _examined(part: str, look: Callable[[Settings], Awaitable[str]], settings: Settings) -> Finding:
-    try:
-        return Finding(part, well=True, detail=await look(settings))
-    except ConsumerError as error:
-        return Finding(part, well=False, detail=str(error))
-
-
-class _Nobody:
-    def child_exited(self, reason: str) -> None:
-        """A look at the modules counts nothing."""
-
-
-async def _modules(settings: Settings) -> str:
-    pool = await Pool.start(pool_of(settings), _Nobody(), clock)
-    try:
-        return ", ".join(sorted(pool.schemas))
-    finally:
-        await pool.stop(0)
-
-
-async def _store(settings: Settings) -> str:
-    async with closing_store(settings) as store:
-        await store.probe()
-    return "can be written to"
-
-
-async def _broker(settings: Settings) -> str:
-    config = broker_of(settings)
-    connection = await connect(config, "doctor")
-    try:
-        properties = getattr(getattr(connection.transport, "connection", None), "server_properties", None) or {}
-        return f"{properties.get('product')} {properties.get('version')} at {config.place}"
-    finally:
-        await connection.close()
-
-
-async def _topology(settings: Settings) -> str:
-    found = await topology_faults(settings, Mode.CHECK)
-    if found:
-        raise SettingsError("; ".join(found))
-    return "as wanted"

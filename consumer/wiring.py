@@ -2,18 +2,20 @@
 
 import socket
 import time
+from collections.abc import Iterable
 
 from config.sections import Kind
 from config.settings import Settings
 from consumer.broker.connection import BrokerConfig, Files
 from consumer.broker.endpoints import Login, urls
 from consumer.cgroup import Cgroup
+from consumer.core.ack_timeout import RunTimes
 from consumer.core.admission import AdmissionRules
 from consumer.core.burials import BurialRules
 from consumer.core.cooling import CoolingRules
 from consumer.core.decode import DecodeRules
 from consumer.core.delay import Ladder
-from consumer.core.policy import Jitter, Override
+from consumer.core.policy import Catalogue, Jitter, Overridden, Override
 from consumer.core.ports import Store
 from consumer.core.rooms import Rules
 from consumer.core.topology import Topology, build
@@ -132,6 +134,13 @@ def burials_of(settings: Settings) -> BurialRules:
         first=round(letters.pause_seconds * 1000),
         longest=round(letters.longest_pause_seconds * 1000),
     )
+
+
+def run_times_of(settings: Settings, catalogue: Catalogue, kinds: Iterable[str]) -> RunTimes:
+    """How long jobs of these kinds may run, by what the settings make of their policies."""
+    known = Overridden(catalogue, overrides_of(settings))
+    timeouts = {kind: policy.timeout for kind in kinds if (policy := known.policy(kind)) is not None}
+    return RunTimes(timeouts, 1 + settings.pool.look_ahead, settings.pool.kill_grace_seconds)
 
 
 def sweep_of(settings: Settings, kinds: frozenset[str]) -> SweepRules:

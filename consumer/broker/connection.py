@@ -73,11 +73,10 @@ async def connect(config: BrokerConfig, purpose: str) -> Line:
 
 async def _connect(config: BrokerConfig, purpose: str) -> Line:
     """Raise BrokerUnavailable with one sentence that says why not."""
-    login = Login(_line_of("user_file", config.files.user), _line_of("password_file", config.files.password))
-    url = URL(logged_in(config.url, login), encoded=True)
+    url = URL(with_login(config), encoded=True)
     url = url.update_query(heartbeat=config.heartbeat, name=f"{config.name} {purpose}")
-    trust = await asyncio.to_thread(_trust, config.files) if url.scheme == "amqps" else None
-    line = Line(url, ssl_context=trust)
+    context = await asyncio.to_thread(trust, config.files) if url.scheme == "amqps" else None
+    line = Line(url, ssl_context=context)
     try:
         await line.connect(timeout=config.connect_timeout)
     except (AuthenticationError, ProbableAuthenticationError):
@@ -107,6 +106,12 @@ def _close_in(error: BaseException) -> commands.Connection.Close | None:
     return None
 
 
+def with_login(config: BrokerConfig) -> str:
+    """The URL with what the files say now."""
+    login = Login(_line_of("user_file", config.files.user), _line_of("password_file", config.files.password))
+    return logged_in(config.url, login)
+
+
 def _line_of(setting: str, path: str) -> str:
     """What a file holds, without the newline that editors put at its end; empty where there is no file."""
     if not path:
@@ -117,7 +122,7 @@ def _line_of(setting: str, path: str) -> str:
         raise BrokerRefused(f"broker.{setting} can't be read: {path}: {_why(error)}") from None
 
 
-def _trust(files: Files) -> ssl.SSLContext:
+def trust(files: Files) -> ssl.SSLContext:
     """Whom to trust, and who we are. The name of the host is always verified."""
     try:
         context = ssl.create_default_context(cafile=files.ca or None)

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
@@ -24,13 +25,9 @@ INEQUIVALENT = re.compile(
     r"received (?P<wanted>.*?) but current is (?P<found>.*)"
 )
 WAY_OUT = (
-    "Arguments of a live queue can't be changed: drain and delete it by hand once it is empty, "
-    "or use another namespace; nothing is deleted automatically"
+    "Arguments of a live queue can't be changed: raise topology.version and run 'consumer topology migrate'; "
+    "nothing is deleted automatically"
 )
-
-
-MANY = 3
-"""Names that a sentence may hold before it counts the rest."""
 
 
 class Mode(StrEnum):
@@ -43,58 +40,34 @@ async def apply(connection: AbstractConnection, topology: Topology, mode: Mode) 
     channel = await open_channel(connection)
     passive = mode is Mode.CHECK
     for exchange in topology.exchanges:
-        await _step(_exchange(channel, exchange, passive), f"exchange '{exchange.name}'", mode)
+        await _step(declare_exchange(channel, exchange, passive=passive), f"exchange '{exchange.name}'", mode)
     for queue in topology.queues:
-        await _step(_queue(channel, queue, passive), f"queue '{queue.name}'", mode)
+        await _step(declare_queue(channel, queue, passive=passive), f"queue '{queue.name}'", mode)
     if passive:
         await _compare(channel, topology.queues)
     else:
         for binding in topology.bindings:
-            await _step(_bind(channel, binding), f"binding {binding.source} → {binding.destination}", mode)
+            await _step(bind(channel, binding), f"binding {binding.source} → {binding.destination}", mode)
     if not channel.is_closed:
         await asyncio.wait_for(channel.close(), ANSWER)
 
 
-class Missing(TopologyError):
-    """Not on the broker, and not to be declared now."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(
-            f"not on the broker: {what}; run 'consumer topology declare' as a user with the configure permission"
-        )
-        self.what = what
-
-
-async def faults(connection: AbstractConnection, topology: Topology, mode: Mode) -> list[str]:
-    """Every fault as a sentence; what is missing is named in one."""
-    found = await _faults(connection, topology, mode)
-    missing = [fault.what for fault in found if isinstance(fault, Missing)]
-    others = [str(fault) for fault in found if not isinstance(fault, Missing)]
-    if len(missing) > MANY:
-        missing = [*missing[:MANY], f"{len(missing) - MANY} more"]
-    return [*others, *([str(Missing(", ".join(missing)))] if missing else [])]
+async def faults(connection: AbstractConnection, topology: Topology) -> list[str]:
+    """Declare what can be declared, and return every fault as a sentence."""
+    parts = (
+        *(replace(topology, exchanges=(exchange,), queues=(), bindings=()) for exchange in topology.exchanges),
+        *(replace(topology, exchanges=(), queues=(queue,), bindings=()) for queue in topology.queues),
+    )
+    found = [fault for part in parts for fault in await _faults_of(connection, part)]
+    return found or await _faults_of(connection, replace(topology, exchanges=(), queues=()))
 
 
-async def _faults(connection: AbstractConnection, topology: Topology, mode: Mode) -> list[TopologyError]:
-    """Each found on a channel of its own, since a fault closes its channel."""
-    found: list[TopologyError] = []
-    for exchange in topology.exchanges:
-        part = Topology(topology.namespace, topology.queue, topology.ladder, (exchange,), (), ())
-        found += await _faults_of(connection, part, mode)
-    for queue in topology.queues:
-        part = Topology(topology.namespace, topology.queue, topology.ladder, (), (queue,), ())
-        found += await _faults_of(connection, part, mode)
-    if not found:
-        part = Topology(topology.namespace, topology.queue, topology.ladder, (), (), topology.bindings)
-        found += await _faults_of(connection, part, mode)
-    return found
-
-
-async def _faults_of(connection: AbstractConnection, part: Topology, mode: Mode) -> list[TopologyError]:
+async def _faults_of(connection: AbstractConnection, part: Topology) -> list[str]:
+    """A fault closes its channel, so each part has one of its own."""
     try:
-        await apply(connection, part, mode)
+        await apply(connection, part, Mode.DECLARE)
     except TopologyError as fault:
-        return [fault]
+        return [str(fault)]
     return []
 
 
@@ -106,7 +79,7 @@ async def _compare(channel: AbstractChannel, queues: Sequence[Queue]) -> None:
     """
     for queue in queues:
         try:
-            await _queue(channel, queue, passive=False)
+            await declare_queue(channel, queue, passive=False)
         except ChannelAccessRefused:
             return
         except ChannelPreconditionFailed as error:
@@ -120,7 +93,9 @@ async def _step(action: Coroutine[Any, Any, None], what: str, mode: Mode) -> Non
         raise TopologyError(explain(what, str(error))) from None
     except ChannelNotFoundEntity as error:
         if mode is Mode.CHECK:
-            raise Missing(what) from None
+            raise TopologyError(
+                f"not on the broker: {what}; run 'consumer topology declare' as a user with the configure permission"
+            ) from None
         # a queue of which the node that leads it is still booting, or gone
         raise BrokerUnavailable(f"{what} can't be declared now: {reason(error)}") from None
     except ChannelAccessRefused as error:
@@ -136,21 +111,21 @@ def explain(what: str, text: str) -> str:
     match = INEQUIVALENT.search(text)
     if match is None:
         return f"{what} can't be declared: {' '.join(text.split())[:300]}"
-    found, wanted = _value(match["found"]), _value(match["wanted"])
+    found, wanted = value(match["found"]), value(match["wanted"])
     return f"{what} has {match['argument']} = {found}, wanted {wanted}. {WAY_OUT}"
 
 
-def _value(text: str) -> str:
+def value(text: str) -> str:
     """The broker says «the value '5' of type 'long'» or «none»."""
     quoted = re.search(r"'([^']*)'", text)
     return quoted[1] if quoted else text.strip().strip("'\"")
 
 
-async def _exchange(channel: AbstractChannel, exchange: Exchange, passive: bool) -> None:
+async def declare_exchange(channel: AbstractChannel, exchange: Exchange, *, passive: bool) -> None:
     await channel.exchange_declare(exchange.name, exchange_type=exchange.type, durable=not passive, passive=passive)
 
 
-async def _queue(channel: AbstractChannel, queue: Queue, passive: bool) -> None:
+async def declare_queue(channel: AbstractChannel, queue: Queue, *, passive: bool) -> None:
     await channel.queue_declare(
         queue.name,
         durable=not passive,
@@ -159,7 +134,7 @@ async def _queue(channel: AbstractChannel, queue: Queue, passive: bool) -> None:
     )
 
 
-async def _bind(channel: AbstractChannel, binding: Binding) -> None:
+async def bind(channel: AbstractChannel, binding: Binding) -> None:
     if binding.to_exchange:
         await channel.exchange_bind(binding.destination, binding.source, binding.routing_key)
     else:

@@ -6,10 +6,12 @@ from typing import Any
 import typer
 
 from consumer import operations, wiring
-from consumer.broker.declare import Mode
+from consumer.cli.doctor import lines, plain
 from consumer.cli.output import AsJson, errors_as_sentences, fail, settings, show
 from consumer.core.errors import TopologyError
+from consumer.core.findings import Severity
 from consumer.core.topology import Topology
+from consumer.doctor import look_at_broker
 
 app = typer.Typer(help="Show, check or declare queues and exchanges.", no_args_is_help=True)
 
@@ -25,22 +27,26 @@ def show_topology(as_json: AsJson = False) -> None:
 @app.command("check")
 def check(as_json: AsJson = False) -> None:
     """Compare the broker with the settings and change nothing; exit code 4 where they differ."""
-    _apply(Mode.CHECK, "as wanted", as_json)
+    with errors_as_sentences():
+        broker = asyncio.run(look_at_broker(settings()))
+        findings = [*broker.findings(), *broker.topology_findings()]
+        differs = any(finding.severity is Severity.FAULT for finding in findings)
+        verdict = "differs" if differs else "as wanted"
+        table = [("topology", verdict), *(("", line) for line in lines(findings))]
+        show({"topology": verdict, "findings": plain(findings)}, as_json, table)
+        if differs:
+            raise typer.Exit(TopologyError.exit_code)
 
 
 @app.command("declare")
 def declare(as_json: AsJson = False) -> None:
     """Declare what is missing; what differs is reported and left alone."""
-    _apply(Mode.DECLARE, "declared", as_json)
-
-
-def _apply(mode: Mode, good: str, as_json: bool) -> None:
     with errors_as_sentences():
-        faults = asyncio.run(operations.topology_faults(settings(), mode))
+        faults = asyncio.run(operations.declare_topology(settings()))
         if as_json:
-            show({"topology": "differs" if faults else good, "faults": faults}, as_json=True)
+            show({"topology": "differs" if faults else "declared", "faults": faults}, as_json=True)
         elif not faults:
-            show({"topology": good}, as_json=False)
+            show({"topology": "declared"}, as_json=False)
         if faults:
             fail("; ".join(faults), TopologyError.exit_code)
 

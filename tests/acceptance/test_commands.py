@@ -155,9 +155,11 @@ async def test_the_topology_is_checked_and_declared(amqp_url: str, sqlite_url: s
     missing, told = await gather(
         consumer("topology", "check", settings=chosen), consumer("topology", "check", "--json", settings=chosen)
     )
-    refused(missing, TOPOLOGY, "exchange 'jobs'", "not on the broker", "consumer topology declare")
+    assert (missing.code, missing.err) == (TOPOLOGY, "")
+    for words in ("FAULT", "exchange 'jobs'", "not on the broker", "consumer topology declare"):
+        assert words in missing.out, missing
     assert told.code == TOPOLOGY
-    assert json.loads(told.out)["faults"]
+    assert {"severity", "what", "found", "wanted", "way_out"} == set(json.loads(told.out)["findings"][0])
     assert as_json(await consumer("topology", "declare", "--json", settings=chosen))["faults"] == []
     plain, told, other = await gather(
         consumer("topology", "check", settings=chosen),
@@ -165,7 +167,7 @@ async def test_the_topology_is_checked_and_declared(amqp_url: str, sqlite_url: s
         consumer("topology", "declare", settings=chosen | {"TOPOLOGY__DELIVERY_LIMIT": "7"}),
     )
     assert "as wanted" in good(plain)
-    assert as_json(told)["faults"] == []
+    assert [finding["severity"] for finding in as_json(told)["findings"]] == ["not looked at"]
     refused(other, TOPOLOGY, "x-delivery-limit = 100, wanted 7", "deleted")
 
 

@@ -4,9 +4,12 @@ import aio_pika
 import pytest
 from aio_pika.abc import AbstractConnection
 
+from consumer.broker.connection import BrokerConfig, connect
 from consumer.broker.declare import Mode, apply, faults
+from consumer.broker.look import look
 from consumer.core.delay import Ladder
 from consumer.core.errors import TopologyError
+from consumer.core.facts import Seen
 from consumer.core.topology import Topology, build
 from tests.support.rabbit import Rabbit
 
@@ -18,11 +21,20 @@ async def queue_with(connection: AbstractConnection, name: str, **arguments: str
         await channel.declare_queue(name, durable=True, arguments={"x-queue-type": "quorum", **arguments})
 
 
+async def seen(url: str, *, declaring: bool = True) -> Seen:
+    connection = await connect(BrokerConfig(url, "test"), "looking")
+    try:
+        return await look(connection, TOPOLOGY, [], declaring=declaring)
+    finally:
+        await connection.hang_up()
+
+
 async def test_declaring_twice_is_as_good_as_once_and_nothing_is_wrong_afterwards(amqp_url: str) -> None:
     async with await aio_pika.connect(amqp_url) as connection:
-        await apply(connection, TOPOLOGY, Mode.DECLARE)
-        await apply(connection, TOPOLOGY, Mode.DECLARE)
-        assert await faults(connection, TOPOLOGY, Mode.CHECK) == []
+        assert await faults(connection, TOPOLOGY) == []
+        assert await faults(connection, TOPOLOGY) == []
+    found = await seen(amqp_url)
+    assert (found.missing, found.differences, found.refusals, found.held_back) == ((), (), (), False)
 
 
 async def test_a_queue_with_another_argument_is_named_with_found_wanted_and_the_way_out(amqp_url: str) -> None:
@@ -30,7 +42,8 @@ async def test_a_queue_with_another_argument_is_named_with_found_wanted_and_the_
         await queue_with(connection, "jobs.default", **{"x-delivery-limit": 5})
         with pytest.raises(TopologyError) as refused:
             await apply(connection, TOPOLOGY, Mode.DECLARE)
-    sentence = str(refused.value)
+        [sentence] = await faults(connection, TOPOLOGY)
+    assert str(refused.value) == sentence
     assert "queue 'jobs.default'" in sentence
     assert "nothing is deleted automatically" in sentence
 
@@ -39,7 +52,7 @@ async def test_a_queue_with_another_argument_is_named_with_found_wanted_and_the_
     ("argument", "found"),
     [({"x-delivery-limit": 5}, "5"), ({"x-message-ttl": 1000}, "1000")],
 )
-async def test_check_finds_a_different_argument_and_changes_nothing(
+async def test_a_look_finds_a_different_argument_and_changes_nothing(
     amqp_url: str, argument: dict[str, int], found: str
 ) -> None:
     async with await aio_pika.connect(amqp_url) as connection:
@@ -47,19 +60,27 @@ async def test_check_finds_a_different_argument_and_changes_nothing(
         async with connection.channel() as channel:
             await channel.queue_delete("jobs.default.dead")
         await queue_with(connection, "jobs.default.dead", **argument)
-        [fault] = await faults(connection, TOPOLOGY, Mode.CHECK)
-        assert next(iter(argument)) in fault or "x-delivery-limit" in fault
-        assert found in fault or "none" in fault
-        assert await faults(connection, TOPOLOGY, Mode.CHECK) == [fault]
+        first = await seen(amqp_url)
+        [difference] = first.differences
+        assert difference.what == "queue 'jobs.default.dead'"
+        assert difference.argument in {next(iter(argument)), "x-delivery-limit"}
+        assert difference.found in {found, "none"}
+        assert await seen(amqp_url) == first
 
 
-async def test_what_is_missing_is_told_in_one_sentence(amqp_url: str) -> None:
-    async with await aio_pika.connect(amqp_url) as connection:
-        [sentence] = await faults(connection, TOPOLOGY, Mode.CHECK)
-    assert sentence.startswith(
-        "not on the broker: exchange 'jobs', exchange 'jobs.dlx', exchange 'jobs.delay.v1.0', 14 more"
+async def test_a_look_at_an_empty_virtual_host_finds_everything_missing_and_makes_nothing(amqp_url: str) -> None:
+    missing = (await seen(amqp_url)).missing
+    assert missing == (
+        *(f"exchange '{exchange.name}'" for exchange in TOPOLOGY.exchanges),
+        *(f"queue '{queue.name}'" for queue in TOPOLOGY.queues),
     )
-    assert "consumer topology declare" in sentence
+    assert (await seen(amqp_url)).missing == missing
+
+
+async def test_check_stops_at_what_is_missing(amqp_url: str) -> None:
+    async with await aio_pika.connect(amqp_url) as connection:
+        with pytest.raises(TopologyError, match="not on the broker: exchange 'jobs'; run 'consumer topology declare'"):
+            await apply(connection, TOPOLOGY, Mode.CHECK)
 
 
 async def test_a_user_without_configure_permission_can_check_and_is_told_what_lacks_to_declare(
