@@ -1,14 +1,15 @@
 """An exception as plain data: bounded, printable, and without payload values that we know of."""
 
 import json
-import math
 import os
+import time
 import traceback
 from collections.abc import Iterator
 from itertools import dropwhile
 from typing import Any
 
-from consumer.worker.handler import Reject, Retry, type_name
+from consumer.worker import advice
+from consumer.worker.handler import DependencyDown, Reject, Retry, type_name
 
 TEXT_LIMIT = 2_000
 TRACEBACK_LIMIT = 8_000
@@ -39,9 +40,13 @@ def describe(error: BaseException, timed_out: str | None) -> dict[str, Any]:
     if isinstance(error, Reject):
         return _plain("rejected", type(error), text_of(error), told) | {"retryable": False}
     fields = _plain("attempts_exhausted", type(error), text_of(error), told)
+    now = time.time()
     if isinstance(error, Retry):
-        fields |= {"retryable": True, "after": _seconds(error.after)}
-    return fields
+        return fields | {"retryable": True, "after": advice.seconds(error.after, now)}
+    if isinstance(error, DependencyDown):
+        name = printable(error.name, _NAME_LIMIT)
+        return fields | {"dependency": name, "after": advice.seconds(error.after, now)}
+    return fields | advice.of(error, now)._asdict()
 
 
 def _plain(code: str, error: type[BaseException], message: str, told: str) -> dict[str, Any]:
@@ -53,12 +58,6 @@ def _plain(code: str, error: type[BaseException], message: str, told: str) -> di
         "traceback": told,
         "types": types[:_TYPES_LIMIT],
     }
-
-
-def _seconds(after: object) -> float | None:
-    """The advised wait, if it is one: handlers may pass on what a server told them."""
-    good = isinstance(after, (int, float)) and math.isfinite(after) and after >= 0
-    return float(after) if good else None  # type: ignore[arg-type]
 
 
 def text_of(error: BaseException) -> str:

@@ -1,13 +1,15 @@
 """Decide, on its own: which outcome leads where, and when a retry is due."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.core.disposition import Complete, DeadLetter, Release, Retry
-from consumer.core.job import Fault
+from consumer.core.disposition import Complete, DeadLetter, Defer, Duplicate, Release, Retry
+from consumer.core.job import Fault, Job
 from consumer.core.outcome import Crashed, Failed, Interrupted, Succeeded, TimedOut, Usage
 from consumer.core.policy import Jitter, RetryPolicy
-from consumer.core.retry import decide, wait_seconds
+from consumer.core.retry import decide, last_moment, wait_seconds
 from schemas.codes import Code
 
 NOW = 1_000_000
@@ -104,3 +106,34 @@ def test_every_wait_lies_within_the_documented_bounds(attempt: int, chance: floa
     whole = min(8.0, 2.0 ** (attempt - 1))
     low = {Jitter.EQUAL: whole / 2, Jitter.FULL: 0.0, Jitter.NONE: whole}[jitter]
     assert low <= wait_seconds(policy, attempt, None, lambda: chance) <= whole
+
+
+def test_what_the_server_said_decides_over_the_type_of_the_error_and_the_rules_of_the_kind_over_both() -> None:
+    for status, expected in ((429, Retry), (503, Retry), (404, DeadLetter), (400, DeadLetter)):
+        outcome = Failed(Fault(Code.ATTEMPTS_EXHAUSTED, "E", "no"), USAGE, types=("a.HTTPError",), http_status=status)
+        assert isinstance(decide(outcome, 1, POLICY, None, NOW, certain), expected), status
+    stubborn = replace(POLICY, retry_on=frozenset({"HTTPError"}))
+    gone = Failed(Fault(Code.ATTEMPTS_EXHAUSTED, "E", "no"), USAGE, types=("a.HTTPError",), http_status=404)
+    assert isinstance(decide(gone, 1, stubborn, None, NOW, certain), Retry)
+
+
+def test_a_dependency_that_is_down_costs_no_attempt_not_even_the_last_one() -> None:
+    outcome = Failed(Fault(Code.ATTEMPTS_EXHAUSTED, "E", "no"), USAGE, after=30.0, dependency="partner-api")
+    assert decide(outcome, 3, POLICY, None, NOW, certain) == Defer(NOW + 30_000, "dependency_down")
+    given_up = decide(outcome, 3, POLICY, NOW + 29_999, NOW, certain)
+    assert isinstance(given_up, DeadLetter)
+    assert given_up.fault.code is Code.DEADLINE_EXCEEDED
+
+
+def test_a_run_that_was_cancelled_needs_nothing_more() -> None:
+    assert decide(Interrupted("cancelled"), 1, POLICY, None, NOW, certain) == Duplicate("cancelled")
+
+
+def test_the_last_moment_is_the_deadline_or_the_end_of_the_budget_whichever_is_first() -> None:
+    job = Job("k", "a", b"1", since=NOW - 1_000)
+    frugal = replace(POLICY, budget=5.0)
+    assert last_moment(job, POLICY, NOW) is None
+    assert last_moment(job, frugal, NOW) == NOW + 4_000
+    assert last_moment(replace(job, since=None), frugal, NOW) == NOW + 5_000
+    assert last_moment(replace(job, deadline=NOW + 7), frugal, NOW) == NOW + 7
+    assert last_moment(replace(job, deadline=NOW + 9_000), frugal, NOW) == NOW + 4_000

@@ -1,9 +1,11 @@
+import urllib.error
+from email.message import Message
 from secrets import token_hex
 
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from consumer import Reject, Retry
+from consumer import DependencyDown, Reject, Retry
 from consumer.worker.failure import TEXT_LIMIT, TRACEBACK_LIMIT, Refused, describe
 
 
@@ -90,3 +92,16 @@ def test_a_long_chain_of_errors_ends() -> None:
     error = ValueError("first")
     error.__cause__ = error
     assert len(describe(error, None)["traceback"]) < TRACEBACK_LIMIT
+
+
+def test_a_dependency_that_is_down_is_told_by_its_name() -> None:
+    said = describe(DependencyDown("partner\0api", "30"), None)
+    assert (said["dependency"], said["after"], said["message"]) == ("partner\\0api", 30.0, "partner\\0api is down")
+    assert "retryable" not in said
+
+
+def test_an_http_error_is_told_with_its_status_and_the_wait_that_the_server_wants() -> None:
+    error = urllib.error.HTTPError("http://partner.test/", 503, "no", Message(), None)
+    error.headers["Retry-After"] = "7"
+    said = describe(raised(error), None)
+    assert (said["http_status"], said["after"]) == (503, 7.0)
