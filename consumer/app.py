@@ -33,7 +33,10 @@ from consumer.http.server import Health, ProbeServer
 from consumer.journal import SettlementJournal
 from consumer.leases import LeaseKeeper
 from consumer.metrics import Metrics
+from consumer.observing import PoolObserver
 from consumer.processor import Processor
+from consumer.progress import Progress
+from consumer.relay import Relay
 from consumer.runner import (
     Drain,
     InHand,
@@ -127,7 +130,9 @@ def _warn_of_the_ack_timeout(settings: Settings, pool: Pool) -> None:
 async def _run_with(store: Store, settings: Settings, signals: Signals, metrics: Metrics, health: Health) -> None:
     owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
     topology, life = topology_of(settings), Life(metrics, health)
-    pool = await signals.unless_told(Pool.start(pool_of(settings), metrics, clock))
+    leases = LeaseKeeper(store, settings.store.lease_seconds * 1000)
+    progress = Progress(store, leases)
+    pool = await signals.unless_told(Pool.start(pool_of(settings), PoolObserver(metrics, progress), clock))
     if pool is None:
         return
     kinds = frozenset(pool.schemas)
@@ -135,7 +140,6 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     _warn_of_the_ack_timeout(settings, pool)
     metrics.expect(kinds)
     publisher = AmqpPublisher(settings.broker.publish_timeout_seconds, metrics.publish_observed)
-    leases = LeaseKeeper(store, settings.store.lease_seconds * 1000)
     journal = SettlementJournal(metrics, kinds, clock)
     prefetch = settings.broker.prefetch or pool.figures().slots * PREFETCH_PER_PLACE
 
@@ -149,7 +153,8 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
 
     supervisor = Supervisor(open_one, consume, store.probe, pool, life, random.random)
     cooling = SharedCooling(Cooling(cooling_of(settings), random.random), store, metrics, clock)
-    holding = HoldingStore(store, supervisor.trip, random.random)
+    relay = Relay(store, publisher, topology, clock, random.random)
+    holding = HoldingStore(store, supervisor.trip, random.random, relay.kick)
     rooms = Rooms(
         store=holding,
         slots=pool,
@@ -169,6 +174,7 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     _calm_the_garbage_collector()
     watch = Watch(topology, metrics, lambda: supervisor.session, settings.broker.heartbeat_seconds)
     sweeper = Sweeper(store, publisher, topology, metrics, sweep_of(settings, kinds), random.random)
-    async with in_background(leases.keep(), watch.keep(), sweeper.keep(), cooling.keep(), pool_shown(pool, health)):
+    helpers = (leases, watch, sweeper, cooling, progress, relay)
+    async with in_background(pool_shown(pool, health), *(helper.keep() for helper in helpers)):
         drain = Drain(settings.shutdown.drain_seconds, holding.give_up)
         await consume_until_told_to_stop(supervisor, pool, in_hand, life, signals, drain)

@@ -21,12 +21,20 @@ class HoldingStore:
     """The pipeline's view of the store: outcomes and burials wait until they are done, or until `give_up`.
 
     Giving a claim back is never waited for: the store recognises a claim that we lost by its owner.
+    `posted` hears of every result that left follow-ups in the outbox.
     """
 
-    def __init__(self, store: Store, tell: Callable[[StoreUnavailable], None], chance: Chance) -> None:
+    def __init__(
+        self,
+        store: Store,
+        tell: Callable[[StoreUnavailable], None],
+        chance: Chance,
+        posted: Callable[[], None] = lambda: None,
+    ) -> None:
         self._store = store
         self._tell = tell
         self._chance = chance
+        self._posted = posted
         self._given_up = asyncio.Event()
 
     def give_up(self) -> None:
@@ -36,7 +44,10 @@ class HoldingStore:
     async def write(self, change: Change) -> bool:
         if change.status is Status.PENDING:
             return await self._store.write(change)
-        return await self._held(lambda: self._store.write(change))
+        written = await self._held(lambda: self._store.write(change))
+        if written and change.follow_ups:
+            self._posted()
+        return written
 
     async def bury(self, letter: Letter) -> None:
         await self._held(lambda: self._store.bury(letter))

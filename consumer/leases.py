@@ -24,6 +24,10 @@ class LeaseKeeper:
     def drop(self, ref: Ref) -> None:
         self._held.discard(ref)
 
+    @property
+    def held(self) -> frozenset[Ref]:
+        return frozenset(self._held)
+
     async def keep(self) -> None:
         """Renew until cancelled. A renewal that fails is tried again at the next turn; three fit into a lease."""
         while True:

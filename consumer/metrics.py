@@ -32,7 +32,7 @@ LAG = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
 ATTEMPTS = (1, 2, 3, 5, 8, 13, 21)
 BATCH = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 DISPOSITIONS = ("complete", "duplicate", "retry", "dead_letter", "defer", "release")
-PUBLISH_TARGETS = ("retry", "dead_letter", "submit")
+PUBLISH_TARGETS = ("retry", "dead_letter", "submit", "follow_up")
 PUBLISH_RESULTS = ("confirmed", "returned", "nacked", "timeout", "error")
 SESSION_REASONS = (
     "connect_error",
@@ -45,7 +45,21 @@ SESSION_REASONS = (
     "watchdog",
 )
 EXIT_REASONS = ("crash", "out_of_memory", "timeout", "recycle", "drain")
-STORE_OPERATIONS = ("claim", "write", "bury", "renew", "find", "submit", "sweep", "prune", "probe")
+STORE_OPERATIONS = (
+    "claim",
+    "write",
+    "bury",
+    "renew",
+    "find",
+    "submit",
+    "cancel",
+    "progress",
+    "outbox",
+    "cooldown",
+    "sweep",
+    "prune",
+    "probe",
+)
 RETRIED = (Code.ATTEMPTS_EXHAUSTED, Code.EXECUTION_TIMEOUT, Code.WORKER_CRASHED, Code.OUT_OF_MEMORY)
 """Under which codes a run may be tried again."""
 

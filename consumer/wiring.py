@@ -71,6 +71,7 @@ async def store_of(settings: Settings, observe: Observe = unobserved) -> Store:
         prepared_statements=settings.store.prepared_statements,
         observe=observe,
         clock=clock,
+        origin=f"{settings.namespace}.{settings.queue}",
     )
 
 

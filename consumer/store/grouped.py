@@ -105,7 +105,7 @@ class GroupedStore:
     async def cancelled(self, refs: Sequence[Ref]) -> frozenset[Ref]:
         if not refs:
             return frozenset()
-        return await self._observed("cancelled", len(refs), self._backend.cancelled(refs))
+        return await self._observed("cancel", len(refs), self._backend.cancelled(refs))
 
     async def progress(self, marks: Sequence[Mark]) -> None:
         if marks:

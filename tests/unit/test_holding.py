@@ -8,6 +8,7 @@ import pytest
 from consumer.core.errors import StoreUnavailable
 from consumer.core.job import Fault
 from consumer.core.letters import buried
+from consumer.core.outbox import FollowUp
 from consumer.core.row import Change, Ref, Status
 from consumer.holding import HoldingStore
 from schemas.codes import Code
@@ -66,3 +67,14 @@ async def test_a_burial_waits_for_the_store_like_a_result() -> None:
     await holding(world).bury(replace(letter, id="another"))
     assert [found.id for found in await world.store.letters.letters(["another"])] == ["another"]
     assert len(world.notes.trips) == 1
+
+
+async def test_a_result_with_follow_ups_is_told_once_it_is_written_and_no_other_is() -> None:
+    world, told = await claimed(), []
+    posting = HoldingStore(world.store, world.notes.trip, lambda: 0.0, lambda: told.append(True))
+    change = Change(REF, Status.SUCCEEDED, result=b"1", follow_ups=(FollowUp("k", "a/1", b"1", None, 0),))
+    assert not await posting.write(replace(change, ref=Ref("k", "unknown", 1)))
+    assert told == []
+    assert await posting.write(change)
+    assert await posting.write(replace(change, follow_ups=()))
+    assert told == [True]
