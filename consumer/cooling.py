@@ -69,4 +69,4 @@ class SharedCooling:
 
     def _show(self) -> None:
         for kind, cools in self._cooling.states().items():
-            self._metrics.breaker.labels("cooldown", kind).set(cools)
+            self._metrics.breaker.labels("kind", kind).set(cools)

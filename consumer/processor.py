@@ -22,7 +22,7 @@ from consumer.core.disposition import (
     Settlement,
 )
 from consumer.core.errors import StoreRefused, StoreUnavailable, Unavailable
-from consumer.core.job import Fault, Job, Refusal
+from consumer.core.job import Fault, Job, Message, Refusal
 from consumer.core.letters import buried, id_for
 from consumer.core.outcome import Interrupted, Outcome, Usage
 from consumer.core.policy import KindPolicy
@@ -83,7 +83,7 @@ class Processor:
         refusal = self._turned_away(delivery, job, policy, self._rooms.cooldowns.due)
         if refusal is not None:
             return refusal
-        slot = await self._rooms.slots.take()
+        slot = await self._rooms.slots.take(job.kind)
         if slot is None:
             return Release("intake_stopped")
         late = self._turned_away(delivery, job, policy, self._rooms.cooldowns.enter)
@@ -193,11 +193,7 @@ class Processor:
                 await self._publish(copy)
                 await self._record(verdict, Status.RETRYING, fault=retry.fault, due=retry.due)
             case DeadLetter(fault):
-                letter_id = id_for(verdict, self._chance)
-                copy = self._rooms.copier.dead(message, fault, verdict.attempt, now, letter_id, verdict.generation)
-                await self._publish(copy)
-                letter = buried(copy.message, self._rooms.copier.topology, verdict, fault, now)
-                await self._rooms.store.bury(letter)
+                await self._bury(message, verdict, fault, now)
                 await self._record(verdict, Status.FAILED, fault=fault)
             case Defer(due) as put_off_until:
                 assert verdict.job is not None, "only a job is put off"
@@ -209,6 +205,13 @@ class Processor:
                 await self._give_back(verdict)
                 return Settlement.RELEASE
         return Settlement.ACK
+
+    async def _bury(self, message: Message, verdict: Verdict, fault: Fault, now: int) -> None:
+        """Into the queue, and then into the index, by which people look at it."""
+        letter_id = id_for(verdict, self._chance)
+        copy = self._rooms.copier.dead(message, fault, verdict.attempt, now, letter_id, verdict.generation)
+        await self._publish(copy)
+        await self._rooms.store.bury(buried(copy.message, self._rooms.copier.topology, verdict, fault, now))
 
     async def _publish(self, copy: Parcel) -> None:
         await self._rooms.publisher.publish(copy)
