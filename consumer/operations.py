@@ -1,5 +1,8 @@
-"""One-off operations for commands: submit, find, redrive, declare."""
+"""One-off operations for commands: submit, find, cancel, redrive, declare."""
 
+import os
+import pwd
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -19,11 +22,15 @@ from consumer.core.ports import Parcel, Store
 from consumer.core.row import Row, Status
 from consumer.core.sweep import PROPERTY_LIMIT, request
 from consumer.wiring import broker_of, clock, rules_of, store_of, topology_of
+from schemas import headers
 
 
-async def submit(settings: Settings, kind: str, key: str, body: bytes) -> Row:
+async def submit(
+    settings: Settings, kind: str, key: str, body: bytes, due: int | None = None, deadline: int | None = None
+) -> Row:
     """Note the job as pending with its payload, then publish it; return what the store says of it.
 
+    Not to be run before `due`, and not after `deadline` (epoch ms): the daemon that gets it puts it off.
     A job that the store knows already is published again only while it is pending (its message may be lost) or
     where it corrects a failed one.
     """
@@ -32,19 +39,25 @@ async def submit(settings: Settings, kind: str, key: str, body: bytes) -> Row:
         raise SettingsError(
             f"the job can't be submitted: its kind has more than the {PROPERTY_LIMIT} bytes of a property"
         )
-    wanted = Row(kind, key, Status.PENDING, payload=body, submitted_at=now, first_seen_at=now)
-    message = request(wanted)
+    wanted = Row(kind, key, Status.PENDING, payload=body, submitted_at=now, due_at=due, deadline=deadline)
+    message = _not_before(request(wanted), due)
     job = decode(message, rules_of(settings, "").decode)
     if isinstance(job, Refusal):
         raise SettingsError(f"the job can't be submitted ({job.code}): {job.detail}")
     async with closing_store(settings) as store:
         row = await store.submit(replace(wanted, fingerprint=job.fingerprint))
+        if row.status is Status.CANCELLED:
+            raise SettingsError(f"the job of kind '{kind}' with key '{key}' was cancelled for good: take another key")
         corrects = row.fingerprint != job.fingerprint
         if corrects and row.status is not Status.FAILED:
             raise SettingsError(f"key '{key}' belongs to another payload of kind '{kind}': take another key")
         if corrects or row.status is Status.PENDING:
             await _publish(settings, message)
     return row
+
+
+def _not_before(message: Message, due: int | None) -> Message:
+    return message if due is None else replace(message, headers={**message.headers, headers.NOT_BEFORE: due})
 
 
 async def _publish(settings: Settings, message: Message) -> None:
@@ -87,6 +100,19 @@ async def redrive(settings: Settings, code: str, limit: int) -> int:
 async def find(settings: Settings, kind: str, key: str) -> Row | None:
     async with closing_store(settings) as store:
         return await store.find(kind, key)
+
+
+async def cancel(settings: Settings, kind: str, key: str) -> Row:
+    """End a job for good, in the name of the user who runs this; return its row. One that is over stays as it is."""
+    async with closing_store(settings) as store:
+        return await store.cancel(kind, key, f"{_user()}@{socket.gethostname()}")
+
+
+def _user() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # as in a container that runs under a number
+        return f"user {os.getuid()}"
 
 
 @asynccontextmanager

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from consumer.core.row import Row
+from consumer.core.row import Row, Status
 
 
 def describe(row: Row) -> dict[str, Any]:
@@ -22,6 +22,7 @@ def describe(row: Row) -> dict[str, Any]:
         "finished_at": _time(row.finished_at),
         "due_at": _time(row.due_at),
         "deadline": _time(row.deadline),
+        "progress": _progress(row),
         "owner": row.owner,
         "cpu_seconds": round(row.cpu_seconds, 6) or None,
         "peak_memory_bytes": row.peak_memory or None,
@@ -31,6 +32,13 @@ def describe(row: Row) -> dict[str, Any]:
     }
     always = {"result"} if row.result is not None else set()
     return {name: fact for name, fact in facts.items() if fact is not None or name in always}
+
+
+def _progress(row: Row) -> dict[str, Any] | None:
+    """Of a run that is over it says nothing more."""
+    if row.status is not Status.PROCESSING or row.progress is None:
+        return None
+    return {"fraction": round(row.progress, 4), "note": row.progress_note}
 
 
 def _error(row: Row) -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ app = typer.Typer(
 app.command("run")(run.run)
 app.command("submit")(jobs.submit)
 app.command("status")(jobs.status)
+app.command("cancel")(jobs.cancel)
 app.command("doctor")(doctor.doctor)
 app.add_typer(topology.app, name="topology")
 app.add_typer(config.app, name="config")

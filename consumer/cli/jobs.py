@@ -1,4 +1,4 @@
-"""`consumer submit` and `consumer status`."""
+"""`consumer submit`, `consumer status` and `consumer cancel`."""
 
 import asyncio
 from pathlib import Path
@@ -9,27 +9,35 @@ import typer
 
 from consumer import operations
 from consumer.cli.output import AsJson, errors_as_sentences, fail, settings, show
+from consumer.cli.when import after, at, moment
+from consumer.core.errors import SettingsError
+from consumer.core.row import Status
 from consumer.core.strict_json import StrictJsonError, loads
 from consumer.status import describe
+from consumer.wiring import clock
 
-UNKNOWN = 1
+UNKNOWN, OVER = 1, 1
 
 
 def submit(
     kind: Annotated[str, typer.Argument(help="Which handler runs it, e.g. primes.count")],
     payload: Annotated[str, typer.Argument(help="JSON, @file, or - for standard input")],
     key: Annotated[str, typer.Option(help="Idempotency key: one effect per kind and key. Default: a new one.")] = "",
+    delay: Annotated[str, typer.Option(help="Run it no sooner than in so many seconds, or 30m, 2h, 7d.")] = "",
+    not_before: Annotated[str, typer.Option("--at", help="Run it no sooner than at, e.g. 2030-01-31T06:00Z.")] = "",
+    deadline: Annotated[str, typer.Option(help="Start no attempt after such a time, or duration from now.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Publish one job; returns once the broker has confirmed it."""
     with errors_as_sentences():
+        due, until = _due(delay, not_before), _until(deadline)
         body = _body(payload)
         chosen = settings()
         try:
             loads(body, max_depth=chosen.message.max_depth)
         except StrictJsonError as error:
             fail(f"the payload is not acceptable JSON ({error.code}): {error.detail}", 2)
-        row = asyncio.run(operations.submit(chosen, kind, key or str(uuid4()), body))
+        row = asyncio.run(operations.submit(chosen, kind, key or str(uuid4()), body, due, until))
         show(describe(row), as_json, [("submitted", f"{row.kind} {row.key}"), ("status", str(row.status))])
 
 
@@ -44,6 +52,43 @@ def status(
         if row is None:
             fail(f"no job of kind '{kind}' with key '{key}' has been seen by this store", UNKNOWN)
         show(describe(row), as_json)
+
+
+def cancel(
+    kind: Annotated[str, typer.Argument(help="The kind, e.g. primes.count")],
+    key: Annotated[str, typer.Argument(help="The idempotency key")],
+    as_json: AsJson = False,
+) -> None:
+    """End a job for good: queued, delayed, waiting for a retry, running, or not even seen yet.
+
+    A running one is ended within about a second. Exit code 1: it is over already.
+    """
+    with errors_as_sentences():
+        row = asyncio.run(operations.cancel(settings(), kind, key))
+        if row.status is not Status.CANCELLED:
+            fail(
+                f"the job of kind '{kind}' with key '{key}' has {row.status} already: there is nothing to cancel", OVER
+            )
+        why = row.fault.message if row.fault else None
+        show(describe(row), as_json, [("cancelled", f"{row.kind} {row.key}"), ("why", why)])
+
+
+def _due(delay: str, not_before: str) -> int | None:
+    if delay and not_before:
+        raise SettingsError("--delay and --at say the same thing twice: give one of them")
+    if delay:
+        return after(delay, "--delay", clock())
+    return at(not_before, "--at") if not_before else None
+
+
+def _until(deadline: str) -> int | None:
+    if not deadline:
+        return None
+    now = clock()
+    until = moment(deadline, "--deadline", now)
+    if until <= now:
+        raise SettingsError(f"--deadline {deadline!r} is over already: the job would never start")
+    return until
 
 
 def _body(payload: str) -> bytes:
