@@ -114,7 +114,7 @@ def _is_web(url: str) -> bool:
 
 class Topology(Section):
     mode: Literal["declare", "check"]
-    version: Annotated[int, Field(ge=1, le=1_000_000)]
+    version: Annotated[int, Field(ge=1, le=1000)]
     delivery_limit: PositiveInt
     delay_tick_ms: Annotated[int, Field(ge=10, le=60_000)]
     delay_levels: Annotated[int, Field(ge=4, le=24)]

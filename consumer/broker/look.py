@@ -20,9 +20,10 @@ from aiormq.exceptions import (
 )
 from pamqp import commands
 
-from consumer.broker.connection import ANSWER, CLIENT_ERRORS, is_our_cancellation, open_channel, reason
+from consumer.broker.connection import CLIENT_ERRORS, is_our_cancellation, reason
 from consumer.broker.declare import INEQUIVALENT, declare_exchange, declare_queue, value
 from consumer.broker.line import Line
+from consumer.broker.questions import Questions
 from consumer.core.errors import BrokerUnavailable
 from consumer.core.facts import Difference, Refusal, Right, Seen
 from consumer.core.topology import Binding, Exchange, Queue, Topology
@@ -45,8 +46,8 @@ async def look(connection: Line, topology: Topology, older: Sequence[Topology], 
 class _Look:
     def __init__(self, connection: Line, topology: Topology) -> None:
         self._connection = connection
+        self._questions = Questions(connection)
         self._topology = topology
-        self._channel: AbstractChannel | None = None
         self._missing: list[str] = []
         self._differences: list[Difference] = []
         self._refusals: list[Refusal] = []
@@ -79,25 +80,16 @@ class _Look:
         return getattr(getattr(self._connection.transport, "connection", None), "server_properties", None) or {}
 
     async def _ask(self, question: Question) -> AMQPChannelError | None:
-        """Return the broker's complaint, which closes the channel; None where it had none."""
-        if self._channel is None or self._channel.is_closed:
-            self._channel = await open_channel(self._connection)
-        try:
-            await asyncio.wait_for(question(self._channel), ANSWER)
-        except AMQPChannelError as complaint:
-            return complaint
-        return None
+        """The broker's complaint; None where it had none."""
+        answer = await self._questions.ask(question)
+        return answer if isinstance(answer, AMQPChannelError) else None
 
     async def _left(self, version: Topology) -> list[tuple[str, int]]:
         found: list[tuple[str, int]] = []
-
-        async def count(channel: AbstractChannel, queue: str) -> None:
-            answer = await channel.queue_declare(queue, passive=True)
-            if answer.message_count:
-                found.append((queue, answer.message_count))
-
         for queue in (version.work_queue, version.dead_queue):
-            await self._ask(lambda channel, queue=queue: count(channel, queue))  # type: ignore[misc]
+            answer = await self._questions.ask(lambda channel, queue=queue: channel.queue_declare(queue, passive=True))  # type: ignore[misc]
+            if not isinstance(answer, AMQPChannelError) and answer.message_count:
+                found.append((queue, answer.message_count))
         return found
 
     async def _exchange(self, exchange: Exchange) -> None:

@@ -1,7 +1,7 @@
 """`consumer topology`: what must be on the broker."""
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,8 +12,10 @@ from consumer.core.errors import TopologyError
 from consumer.core.findings import Severity
 from consumer.core.topology import Topology
 from consumer.doctor import look_at_broker
+from consumer.migration import Report, migrate
 
-app = typer.Typer(help="Show, check or declare queues and exchanges.", no_args_is_help=True)
+app = typer.Typer(help="Show, check, declare or migrate queues and exchanges.", no_args_is_help=True)
+UNFINISHED = 1
 
 
 @app.command("show")
@@ -49,6 +51,40 @@ def declare(as_json: AsJson = False) -> None:
             show({"topology": "declared"}, as_json=False)
         if faults:
             fail("; ".join(faults), TopologyError.exit_code)
+
+
+@app.command("migrate")
+def migrate_from(
+    version: Annotated[
+        int, typer.Option("--from", min=1, help="The version to leave; topology.version is the new one.")
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Lead all routes to the queues of this version, and move there what is in the old ones; deletes nothing."""
+    with errors_as_sentences():
+        report = asyncio.run(migrate(settings(), version, dry_run=dry_run))
+        show(_report(report), as_json, _report_lines(report))
+        if report.remains:
+            raise typer.Exit(UNFINISHED)
+
+
+def _report(report: Report) -> dict[str, Any]:
+    return {
+        "dry_run": report.dry_run,
+        "finished": not report.dry_run and not report.remains,
+        "steps": [{"step": step, "detail": detail} for step, detail in report.steps],
+        "remains": report.remains,
+        "may_be_deleted": [] if report.remains else report.deletable,
+    }
+
+
+def _report_lines(report: Report) -> list[tuple[str, str]]:
+    would = "would " if report.dry_run else ""
+    steps = [(f"{would}{step}", detail) for step, detail in report.steps]
+    if report.remains:
+        return [*steps, *(("NOT FINISHED", why) for why in report.remains)]
+    return [*steps, *(("you may delete", what) for what in report.deletable)]
 
 
 def _plain(topology: Topology) -> dict[str, Any]:
