@@ -12,7 +12,6 @@ from consumer.core.letter_index import LetterIndex
 from consumer.core.letters import Letter
 from consumer.core.outbox import Outgoing
 from consumer.core.outcome import Outcome
-from consumer.core.policy import KindPolicy
 from consumer.core.row import Change, Mark, Ref, Row, Status
 
 Clock = Callable[[], int]
@@ -148,15 +147,9 @@ class Slot(Protocol):
 
 
 class Slots(Protocol):
-    async def take(self) -> Slot | None:
-        """Wait for a place. None when intake was stopped meanwhile: the delivery goes back unstarted."""
+    async def take(self, kind: str) -> Slot | None:
+        """Wait for a place where that kind runs. None when intake was stopped meanwhile: the delivery goes back unstarted."""
         ...
-
-
-class Catalogue(Protocol):
-    """What the children said they can run."""
-
-    def policy(self, kind: str) -> KindPolicy | None: ...
 
 
 @dataclass(frozen=True, slots=True)

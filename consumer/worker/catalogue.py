@@ -3,17 +3,26 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
 
 from consumer.core.policy import Jitter, KindPolicy, RetryPolicy
 
 
+class Sort(StrEnum):
+    """Of a kind, and of the children that run it."""
+
+    CPU = "cpu"  # `def`: one at a time
+    IO = "io"  # `async def`: many at a time in one event loop
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One kind: how it is run and retried, and the JSON Schema of its payload."""
+    """One kind: how it is run and retried, the JSON Schema of its payload, and where it runs."""
 
     policy: KindPolicy
     schema: Mapping[str, Any]
+    sort: Sort = Sort.CPU
 
 
 def encode(offers: Iterable[Offer]) -> bytes:
@@ -28,11 +37,11 @@ def decode(text: bytes) -> dict[str, Offer]:
 def _plain(offer: Offer) -> dict[str, Any]:
     plain = asdict(offer.policy)
     plain["retry"] |= {name: sorted(plain["retry"][name]) for name in ("retry_on", "no_retry_on")}
-    return {"policy": plain, "schema": offer.schema}
+    return {"policy": plain, "schema": offer.schema, "sort": offer.sort}
 
 
-def _offer(policy: dict[str, Any], schema: dict[str, Any]) -> Offer:
+def _offer(policy: dict[str, Any], schema: dict[str, Any], sort: str) -> Offer:
     retry = policy.pop("retry")
     retry |= {name: frozenset(retry[name]) for name in ("retry_on", "no_retry_on")}
     retry["jitter"] = Jitter(retry["jitter"])
-    return Offer(KindPolicy(**policy, retry=RetryPolicy(**retry)), schema)
+    return Offer(KindPolicy(**policy, retry=RetryPolicy(**retry)), schema, Sort(sort))

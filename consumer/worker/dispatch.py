@@ -1,37 +1,36 @@
 """Which run goes to which child, and when."""
 
-import asyncio
 from collections import deque
-from collections.abc import Iterator
 
 from consumer.core.outcome import Interrupted
-from consumer.worker.member import Member
+from consumer.worker.catalogue import Sort
+from consumer.worker.lines import CpuLine, IoLine
 from consumer.worker.run import Run
-
-_BALANCE_AFTER = 0.005
-"""Seconds that a child may idle while a run waits behind another. Shorter would move runs that are about to start."""
 
 
 class Dispatch:
-    """A free child first, then a place behind a run; a run that must be alone waits until nothing else is there."""
+    """Each sort of run stands in its own line; a run that must be alone waits until nothing else is there."""
 
-    def __init__(self, members: list[Member], processes: int, look_ahead: int = 1) -> None:
-        self._members = members
-        self._look_ahead = look_ahead
-        self._processes = processes
-        self._ready: deque[Run] = deque()
+    def __init__(self, cpu: CpuLine, io: IoLine) -> None:
+        self._cpu = cpu
+        self._lines: dict[Sort, CpuLine | IoLine] = {Sort.CPU: cpu, Sort.IO: io}
         self._alone: deque[Run] = deque()
         self._solo: Run | None = None
-        self._balancing = False
 
     def add(self, run: Run) -> None:
-        (self._alone if run.work.alone else self._ready).append(run)
+        if run.work.alone:
+            self._alone.append(run)
+        else:
+            self._lines[run.sort].add(run)
         self.go()
 
     def back(self, unstarted: list[Run]) -> None:
         """Their child is gone: they were here before all others, and nobody needs to know."""
         for run in reversed(unstarted):
-            (self._alone if run.work.alone else self._ready).appendleft(run)
+            if run.work.alone:
+                self._alone.appendleft(run)
+            else:
+                self._lines[run.sort].back(run)
             if run is self._solo:
                 self._solo = None
 
@@ -41,17 +40,17 @@ class Dispatch:
 
     def forget(self, run: Run) -> bool:
         """True where the run was still here, and so will never start."""
-        for queue in (self._ready, self._alone):
-            if run in queue:
-                queue.remove(run)
-                return True
-        return False
+        if run in self._alone:
+            self._alone.remove(run)
+            return True
+        return self._lines[run.sort].forget(run)
 
     def withdraw(self) -> None:
         """Give back everything that has not started."""
-        unstarted = [run for member in self._members for run in member.steal()]
-        unstarted += [*self._ready, *self._alone]
-        self._ready.clear()
+        lines = self._lines.values()
+        unstarted = [run for line in lines for member in line.members for run in member.steal()]
+        unstarted += [run for line in lines for run in line.clear()]
+        unstarted += self._alone
         self._alone.clear()
         for run in unstarted:
             self.over(run)
@@ -63,50 +62,21 @@ class Dispatch:
         if self._alone:
             self._start_alone()
         else:
-            while self._ready and (place := self._idle() or self._behind_others()):
-                place.send(self._ready.popleft())
+            for line in self._lines.values():
+                line.go()
 
     def idles(self) -> None:
-        """A child has nothing to do: look soon whether something waits at another."""
-        if not self._balancing and any(self._crowded()):
-            self._balancing = True
-            asyncio.get_running_loop().call_later(_BALANCE_AFTER, self._balance)
+        """A child has nothing to do."""
+        self._cpu.balance(self._balanced)
+
+    def _balanced(self, stolen: list[Run]) -> None:
+        self.back(stolen)
+        self.go()
 
     def _start_alone(self) -> None:
         """Nothing else is sent meanwhile, so its turn comes, however busy the pool is."""
-        member = self._idle()
-        if member is not None and not any(each.queue for each in self._members):
+        member = self._lines[self._alone[0].sort].idle()
+        busy = any(each.queue for line in self._lines.values() for each in line.members)
+        if member is not None and not busy:
             self._solo = self._alone.popleft()
             member.send(self._solo)
-
-    def _idle(self) -> Member | None:
-        """Not more busy ones than processes, though the successor of a child that is to leave is there already."""
-        free, busy = None, 0
-        for member in self._members:
-            if member.queue:
-                busy += 1
-            elif member.ready and not member.leaving and not member.retiring:
-                free = member
-        return free if busy < self._processes else None
-
-    def _behind_others(self) -> Member | None:
-        """Where the fewest wait, and not more than may look ahead."""
-        least, shortest = self._look_ahead + 1, None
-        for member in self._members:
-            if 0 < len(member.queue) < least and not (member.leaving or member.retiring or member.stolen_from):
-                least, shortest = len(member.queue), member
-        return shortest
-
-    def _crowded(self) -> Iterator[Member]:
-        return (member for member in self._members if len(member.queue) > 1)
-
-    def _balance(self) -> None:
-        """No run waits behind a long one while a child idles."""
-        self._balancing = False
-        if self._idle() is not None:
-            for member in self._crowded():
-                stolen = member.steal()
-                if stolen:
-                    self.back(stolen)
-                    self.go()
-                    break

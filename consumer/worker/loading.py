@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
-from consumer.worker.catalogue import Offer
-from consumer.worker.handler import Handler, JobContext, declared
+from consumer.worker.catalogue import Offer, Sort
+from consumer.worker.context import JobContext
+from consumer.worker.handler import Handler, declared
 
 _ERROR_LENGTH = 500
 _GIVEN_FIRST = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -73,11 +74,12 @@ def _one_line(error: BaseException) -> str:
 
 def _prepare(handler: Handler) -> Kind:
     name = f"handler {handler.place} of kind {handler.policy.kind!r}"
-    if inspect.iscoroutinefunction(handler.function):
-        raise LoadError(f"{name} is async: async def handlers come with a later version; use def")
+    if inspect.isasyncgenfunction(handler.function):
+        raise LoadError(f"{name} yields: an async def handler returns its result")
     payload, context_name = _parameters(handler, name)
     validate, schema = _payload_type(handler, payload, name)
-    return Kind(handler.function, validate, context_name, Offer(handler.policy, schema))
+    sort = Sort.IO if inspect.iscoroutinefunction(handler.function) else Sort.CPU
+    return Kind(handler.function, validate, context_name, Offer(handler.policy, schema, sort))
 
 
 def _parameters(handler: Handler, name: str) -> tuple[str, str | None]:

@@ -28,7 +28,7 @@ async def measure(jobs: int) -> None:
 
     async def feeder() -> None:
         for _ in left:
-            slot = await pool.take()
+            slot = await pool.take("primes.count")
             assert slot is not None
             await slot.run(work)
 

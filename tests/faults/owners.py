@@ -119,7 +119,7 @@ class GatedSlots:
         self._around = around
         self.taken = 0
 
-    async def take(self) -> "GatedSlot | None":
+    async def take(self, kind: str) -> "GatedSlot | None":
         if await self._around.gates.reach(self._owner, "take", STOPPED) == STOPPED:
             return None
         self.taken += 1
@@ -214,3 +214,8 @@ def succeeded(work: Work) -> Outcome:
 
 def failed(code: Code, *, retryable: bool) -> Outcome:
     return Failed(Fault(code, "app.Odd", "no luck"), Usage(), retryable=retryable)
+
+
+def down() -> Outcome:
+    fault = Fault(Code.ATTEMPTS_EXHAUSTED, "consumer.DependencyDown", "partner-api is down")
+    return Failed(fault, Usage(), after=0.7, dependency="partner-api")

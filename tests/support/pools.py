@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from consumer.core.job import Job
 from consumer.core.outcome import Outcome, Succeeded
@@ -25,14 +25,33 @@ CONFIG = PoolConfig(
 )
 
 
+class Line(NamedTuple):
+    """What a job said."""
+
+    kind: str
+    key: str
+    attempt: int
+    stream: str
+    level: int
+    text: str
+
+
 class Exits:
     """An observer that remembers."""
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
+        self.lines: list[Line] = []
+        self.marks: list[tuple[str, str, float, str]] = []
 
     def child_exited(self, reason: str) -> None:
         self.reasons.append(reason)
+
+    def said(self, kind: str, key: str, stream: str, text: str, *, attempt: int = 0, level: int = 0) -> None:
+        self.lines.append(Line(kind, key, attempt, stream, level, text))
+
+    def progressed(self, kind: str, key: str, fraction: float, note: str) -> None:
+        self.marks.append((kind, key, fraction, note))
 
 
 class Bench:
@@ -41,15 +60,18 @@ class Bench:
     def __init__(self, pool: Pool, exits: Exits) -> None:
         self.pool = pool
         self.exits = exits.reasons
+        self.lines = exits.lines
+        self.marks = exits.marks
 
     async def run(
         self, kind: str, payload: Any = None, /, *, seconds: float = 20.0, alone: bool = False, **job: Any
     ) -> Outcome:
-        slot = await self.pool.take()
+        slot = await self.pool.take(kind)
         assert slot is not None
         body = job.pop("body", json.dumps(payload).encode())
         attempt = job.pop("attempt", 1)
-        return await slot.run(Work(Job(kind, "key", body, **job), attempt, seconds, alone))
+        key = job.pop("key", "key")
+        return await slot.run(Work(Job(kind, key, body, **job), attempt, seconds, alone))
 
     def begin(self, kind: str, payload: Any = None, /, **options: Any) -> asyncio.Task[Outcome]:
         return asyncio.create_task(self.run(kind, payload, **options))
@@ -63,7 +85,7 @@ class Bench:
         """That many jobs have started and are not over."""
 
         async def so() -> bool:
-            claimed = [has_claimed(member) for member in self.pool._members if member.queue]
+            claimed = [has_claimed(member) for member in self.pool._crew.members if member.queue]
             return len(claimed) == running and all(claimed)
 
         await eventually(so, f"{running} running jobs")

@@ -169,7 +169,7 @@ class TestSlots:
     executed: list[Work] = field(default_factory=list)
     taken: int = 0
 
-    async def take(self) -> "TestSlot | None":
+    async def take(self, kind: str) -> "TestSlot | None":
         if self.stopped:
             return None
         self.taken += 1

@@ -7,7 +7,9 @@ from typing import Any, cast
 from consumer.core.job import Job
 from consumer.core.outcome import Interrupted
 from consumer.core.ports import Work
+from consumer.worker.catalogue import Sort
 from consumer.worker.dispatch import Dispatch
+from consumer.worker.lines import CpuLine, IoLine
 from consumer.worker.run import Run
 
 
@@ -29,11 +31,11 @@ class Child:
 
 
 def dispatch(*children: Child) -> Dispatch:
-    return Dispatch(cast("Any", [*children]), processes=len(children))
+    return Dispatch(CpuLine(cast("Any", [*children]), processes=len(children)), IoLine([], 1))
 
 
 def a_run(number: int, *, alone: bool = False) -> Run:
-    return Run(number, Work(Job("kind", "key", b""), 1, 1.0, alone), lambda: None)
+    return Run(number, Work(Job("kind", "key", b""), 1, 1.0, alone), Sort.CPU, lambda: None)
 
 
 def numbers(child: Child) -> list[int]:
@@ -60,7 +62,7 @@ async def test_successors_start_when_those_before_them_are_done() -> None:
     retiring, successor = Child(), Child()
     retiring.queue.append(a_run(0))
     retiring.retiring = True
-    queue = Dispatch(cast("Any", [retiring, successor]), processes=1)
+    queue = Dispatch(CpuLine(cast("Any", [retiring, successor]), processes=1), IoLine([], 1))
     queue.add(a_run(1))
     assert numbers(successor) == []
     retiring.queue.clear()

@@ -1,0 +1,203 @@
+"""An io child: takes jobs as they come and runs them in one event loop. It knows nothing but its two sockets."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import time
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, cast
+
+from consumer.worker import failure
+from consumer.worker.context import JobContext
+from consumer.worker.execute import Limits
+from consumer.worker.failure import Refused
+from consumer.worker.handler import JobTimeout
+from consumer.worker.io_job import FollowedThreads, IoJob, follow_steps, follow_tasks
+from consumer.worker.loading import Kind
+from consumer.worker.mark import Mark
+from consumer.worker.payload import checked, encoded
+from consumer.worker.report import report, usage
+from consumer.worker.scope import Backstage, Scope
+from consumer.worker.timer import CANCELLED, TIMED_OUT, overrun
+from consumer.worker.wire import TICKET_LIMIT, Frame, Parser, Type, head, whole
+
+BEAT = 0.02
+"""Seconds between two signs of life of a loop that waits."""
+_ANY_LENGTH = 2**32
+_Ended = tuple[Scope, dict[str, Any] | None, bytes]
+
+
+def live(
+    stream: socket.socket,
+    tickets: socket.socket,
+    mark: int,
+    kinds: Mapping[str, Kind],
+    limits: Limits,
+    place: str,
+) -> None:
+    """Be an io child of the pool, in a process that was just forked, until the parent lets go of us."""
+    os.setpgid(0, 0)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: None)  # a service manager sends it to all; no SIG_IGN: it is inherited
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    seen = Mark(mark)
+    os.close(mark)
+    loop = asyncio.SelectorEventLoop()
+    asyncio.set_event_loop(loop)
+    loop.set_task_factory(follow_tasks)
+    loop.set_default_executor(FollowedThreads(seen))
+    follow_steps(seen)
+    for end in (stream, tickets):
+        end.setblocking(False)
+    backstage = Backstage.in_child(tickets, limits.log, place)
+    child = IoChild(tickets, kinds, limits, backstage, loop)
+    loop.run_until_complete(loop.create_unix_connection(lambda: child, sock=stream))
+    loop.run_forever()
+
+
+class IoChild(asyncio.Protocol):
+    def __init__(
+        self,
+        tickets: socket.socket,
+        kinds: Mapping[str, Kind],
+        limits: Limits,
+        backstage: Backstage,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._tickets = tickets
+        self._kinds = kinds
+        self._limits = limits
+        self._backstage = backstage
+        self._loop = loop
+        self._parser = Parser(_ANY_LENGTH)
+        self._bodies: deque[Frame] = deque()
+        self._bodiless: deque[Frame] = deque()
+        self._jobs: dict[int, IoJob] = {}
+        self._mains: dict[int, asyncio.Task[_Ended]] = {}
+        self._attending: set[asyncio.Task[None]] = set()
+        self._beating = False
+        self._last = False
+
+    # hearing
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.write(head(Type.READY, 0))
+        self._loop.add_reader(self._tickets, self._claim)
+
+    def data_received(self, data: bytes) -> None:
+        for frame in self._parser.feed(data):
+            if frame.type == Type.BODY:
+                self._bodies.append(frame)
+            elif frame.type == Type.CANCEL:
+                self._cancel(frame.job_id, frame.meta)
+        self._start_with_bodies()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        os._exit(0)
+
+    def _claim(self) -> None:
+        """Take every ticket that is there: the parent sends no more of them than we may run at a time."""
+        while not self._last:
+            try:
+                ticket = self._tickets.recv(TICKET_LIMIT)
+            except BlockingIOError:
+                return
+            if not ticket:
+                self._loop.remove_reader(self._tickets)
+                self._last = True
+                self._end_when_done()
+                return
+            job = whole(ticket)
+            if job.type == Type.LONG_JOB:
+                self._bodiless.append(job)
+                self._start_with_bodies()
+            else:
+                self._start(job)
+
+    def _start_with_bodies(self) -> None:
+        """Both come in order; a body between them belongs to a job whose ticket the parent took back."""
+        while self._bodiless and self._bodies:
+            body = self._bodies.popleft()
+            if body.job_id == self._bodiless[0].job_id:
+                self._start(self._bodiless.popleft()._replace(body=body.body))
+
+    # running
+
+    def _start(self, frame: Frame) -> None:
+        job = self._jobs[frame.job_id] = IoJob(frame.job_id)
+        main = self._mains[job.id] = job.start(self._main(job, frame))
+        attending = self._loop.create_task(self._attend(job, main))
+        self._attending.add(attending)
+        attending.add_done_callback(self._attending.discard)
+        if not self._beating:
+            self._beat()
+
+    async def _attend(self, job: IoJob, main: asyncio.Task[_Ended]) -> None:
+        """Until the job and all that it left in the loop are over. In our own context, where no job can cancel us."""
+        started_at = time.time()
+        await asyncio.wait([main])
+        while leftovers := job.cancel_all():
+            await asyncio.wait(leftovers)
+        del self._jobs[job.id], self._mains[job.id]
+        if job.threads:
+            self._transport.write(head(Type.LEAVING, job.id, b"threads"))
+        if isinstance(main.exception(), MemoryError):
+            self._transport.write(head(Type.OUT_OF_MEMORY, job.id))
+        else:
+            self._report(job, started_at, *main.result())
+        self._end_when_done()
+
+    def _report(
+        self, job: IoJob, started_at: float, scope: Scope, failed: dict[str, Any] | None, result: bytes
+    ) -> None:
+        scope.close()
+        self._transport.write(scope.preface(succeeded=failed is None))
+        for part in report(job.id, failed, result, usage(started_at, job.cpu_seconds)):
+            self._transport.write(part)
+
+    async def _main(self, job: IoJob, frame: Frame) -> _Ended:
+        """What failed, or the result. Raises MemoryError, and nothing else."""
+        order = json.loads(frame.meta)
+        expires = time.monotonic() + order["timeout"]
+        scope = self._backstage.enter(job.id, order, expires, lambda: job.ended_by == CANCELLED)
+        try:
+            result = await self._call(order, frame.body, scope.context)
+            if job.ended_by is not None:
+                raise JobTimeout("the handler went on after its timeout")  # noqa: TRY301
+        except MemoryError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt are outcomes like others
+            timed_out = overrun(order["timeout"]) if job.ended_by == TIMED_OUT else None
+            return scope, failure.describe(error, timed_out), b""
+        return scope, None, result
+
+    async def _call(self, order: dict[str, Any], body: bytes, context: JobContext) -> bytes:
+        kind = self._kinds.get(order["kind"])
+        if kind is None:
+            raise Refused("unknown_kind", f"no handler is declared for kind {order['kind']!r}")
+        payload = checked(kind, body, order["payload"], self._limits.depth)
+        return encoded(await cast("Any", kind.call(payload, context)), self._limits.result)
+
+    def _cancel(self, job_id: int, why: bytes) -> None:
+        """Its ticket may still lie there; and a task that was cancelled before its first step would not begin."""
+        self._claim()
+        if job_id in self._mains:
+            self._jobs[job_id].ended_by = why
+            self._loop.call_soon(self._mains[job_id].cancel)
+
+    # living
+
+    def _beat(self) -> None:
+        """Each beat is a step that the parent sees."""
+        self._beating = bool(self._jobs)
+        if self._beating:
+            self._loop.call_later(BEAT, self._beat)
+
+    def _end_when_done(self) -> None:
+        if self._last and not self._jobs and not self._bodiless:
+            self._transport.close()

@@ -1,0 +1,123 @@
+"""One io child as the parent sees it: many runs at once, and the question who of them ended it."""
+
+from collections import deque
+
+from consumer.core.outcome import Outcome, Usage
+from consumer.core.ports import Clock
+from consumer.worker import run as runs
+from consumer.worker.catalogue import Sort
+from consumer.worker.config import PoolConfig
+from consumer.worker.io_watch import IoWatch, only_one
+from consumer.worker.member import Listener, Member
+from consumer.worker.nursery import Birth, Death, Nursery
+from consumer.worker.run import Run
+from consumer.worker.timer import CANCELLED, TIMED_OUT
+from consumer.worker.wire import Frame, Type, WireError, head
+
+
+class IoMember(Member):
+    """All that is in `queue` runs, unless its ticket can still be taken back."""
+
+    sort = Sort.IO
+
+    def __init__(
+        self,
+        birth: Birth,
+        nursery: Nursery,
+        listener: Listener,
+        clock: Clock,
+        config: PoolConfig,
+    ) -> None:
+        super().__init__(birth, nursery, listener, clock, config)
+        self._looks = IoWatch(self, birth.mark, config.kill_grace, config.io_stall)
+        self._stall = config.io_stall
+        self._guilty: frozenset[int] | None = None
+
+    @property
+    def running(self) -> list[Run]:
+        return [*self.queue]
+
+    # what the watch asks for
+
+    def hold(self) -> None:
+        taken = self.steal()
+        self.stolen_from = True
+        self._listener.runs_back(taken)
+
+    def release(self) -> None:
+        self.stolen_from = False
+        self._listener.runs_back([])
+
+    def cancel(self, run: Run) -> None:
+        run.overran = True
+        self._outlet.write(head(Type.CANCEL, run.id, CANCELLED if run.cancelled else TIMED_OUT))
+
+    def give_up(self, guilty: frozenset[int]) -> None:
+        if self._guilty is None:
+            self._guilty = guilty
+        self.kill(next((run.overran_by for run in self.queue if run.id in guilty), "timeout"))
+
+    def interrupt(self, run: Run) -> None:
+        """The watch sees at its next look that its time is over."""
+
+    # hearing
+
+    def _hear(self, frame: Frame) -> None:
+        match frame.type:
+            case Type.LEAVING:
+                self.retire()
+                self._listener.child_leaving(self, frame.meta.decode(), "")
+            case Type.OUT_OF_MEMORY:
+                self.retire()
+                run = self._finished(frame.job_id)
+                usage = Usage(run.started_at, self._clock())
+                self._listener.run_over(self, run, runs.crashed("", usage, out_of_memory=True))
+            case _:
+                super()._hear(frame)
+
+    def _watch(self) -> None:
+        """The clock of the one that was sent last starts now."""
+        if self.queue:
+            self.queue[-1].begin(self._loop.time(), self._clock())
+            self._looks.start()
+
+    def _finished(self, job_id: int) -> Run:
+        for run in self.queue:
+            if run.id == job_id:
+                self.queue.remove(run)
+                return run
+        raise WireError(f"job {job_id} does not run there")
+
+    # the end
+
+    def _charge(self, begun: deque[Run], death: Death) -> list[Run]:
+        """Tell what became of those who ended the child, and return all others: they run again, uncharged."""
+        self._looks.stop()
+        guilty = self._guilty_of(begun, death)
+        for run in begun:
+            if run.id in guilty:
+                self._listener.run_over(self, run, self._last_outcome(run, death))
+        innocent = [run for run in begun if run.id not in guilty]
+        for run in innocent:
+            run.undo()
+        return innocent
+
+    def _guilty_of(self, begun: deque[Run], death: Death) -> frozenset[int]:
+        """Those who surely did it. Where nobody surely did, those who may have are noted."""
+        ids = frozenset(run.id for run in begun)
+        if death.status is None or any(run.suspect for run in begun):
+            return ids
+        if self._guilty is not None:
+            guilty, suspects = self._guilty & ids, ids
+        else:
+            suspects = ids & (self._mark.in_threads | {self._mark.who}) if self._reason == "crash" else ids
+            guilty, suspects = only_one(suspects), suspects or ids
+        if not guilty:
+            for run in begun:
+                run.ends += run.id in suspects
+        return guilty
+
+    def _last_outcome(self, run: Run, death: Death) -> Outcome:
+        if self._guilty is None or run.overran:
+            return super()._last_outcome(run, death)
+        return runs.held_up(self._stall, self._usage(run, death))

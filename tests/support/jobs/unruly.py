@@ -1,0 +1,123 @@
+"""Async jobs that take their child with them, hold it up, or don't end."""
+
+import asyncio
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+from consumer import job
+
+
+@job("async_crash", timeout=30)
+async def async_crash(payload: str) -> None:
+    """End the child after a wait, in one of several ways, while it is surely our step."""
+    await asyncio.sleep(0.02)
+    ways = {
+        "sigkill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+        "os_exit": lambda: os._exit(3),
+        "segfault": lambda: ctypes.string_at(0),
+    }
+    ways[payload]()
+
+
+@job("crash_in_task", timeout=30)
+async def crash_in_task(payload: Any) -> None:
+    async def crash() -> None:
+        await asyncio.sleep(0.02)
+        os._exit(4)
+
+    await asyncio.gather(asyncio.sleep(1000), crash())
+
+
+@job("crash_in_callback", timeout=30)
+async def crash_in_callback(payload: Any) -> None:
+    asyncio.get_running_loop().call_later(0.02, os._exit, 5)
+    await asyncio.sleep(1000)
+
+
+@job("crash_in_thread", timeout=30)
+async def crash_in_thread(payload: Any) -> None:
+    await asyncio.to_thread(_exit_soon)
+
+
+@job("crash_unseen", timeout=30)
+async def crash_unseen(payload: Any) -> None:
+    """In a thread that nobody knows of."""
+    threading.Thread(target=_exit_soon, daemon=True).start()
+    await asyncio.sleep(1000)
+
+
+def _exit_soon() -> None:
+    time.sleep(0.05)
+    os._exit(6)
+
+
+@job("raises", timeout=30)
+async def raises(payload: str) -> None:
+    errors: dict[str, BaseException] = {
+        "sys_exit": SystemExit(3),
+        "interrupt": KeyboardInterrupt(),
+        "memory": MemoryError(),
+        "cancelled": asyncio.CancelledError(),
+        "lookup": LookupError("it always fails"),
+    }
+    await asyncio.sleep(0)
+    raise errors[payload]
+
+
+@job("exits_in_task", timeout=30)
+async def exits_in_task(payload: Any) -> None:
+    async def leave() -> None:
+        sys.exit(3)
+
+    await asyncio.create_task(leave())
+
+
+@job("blocks", timeout=30)
+async def blocks(payload: float) -> str:
+    await asyncio.sleep(0.02)
+    time.sleep(payload)
+    return "done"
+
+
+@job("blocks_in_callback", timeout=30)
+async def blocks_in_callback(payload: float) -> None:
+    asyncio.get_running_loop().call_later(0.02, time.sleep, payload)
+    await asyncio.sleep(1000)
+
+
+@job("spins_forever", timeout=30)
+async def spins_forever(payload: Any) -> None:
+    while True:
+        pass
+
+
+@job("swallows_cancel", timeout=30)
+async def swallows_cancel(payload: Any) -> None:
+    while True:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(1000)
+
+
+@job("returns_although_cancelled", timeout=30)
+async def returns_although_cancelled(payload: Any) -> str:
+    with suppress(asyncio.CancelledError):
+        await asyncio.sleep(1000)
+    return "too late"
+
+
+@job("leaves_a_thread", timeout=30)
+async def leaves_a_thread(payload: float) -> int:
+    asyncio.get_running_loop().run_in_executor(None, time.sleep, payload)
+    await asyncio.sleep(0.02)
+    return os.getpid()
+
+
+@job("huge_async", timeout=30)
+async def huge_async(payload: int) -> str:
+    return "x" * payload
