@@ -13,8 +13,9 @@ from consumer.broker.deadletters import dead_letters
 from consumer.broker.declare import Mode, faults
 from consumer.broker.publisher import AmqpPublisher
 from consumer.broker.session import open_session
+from consumer.core import fields
 from consumer.core.deadletters import code_of
-from consumer.core.decode import decode
+from consumer.core.decode import MAX_KEY, MAX_KIND, decode
 from consumer.core.errors import SettingsError
 from consumer.core.job import Message, Refusal
 from consumer.core.parcels import Copier
@@ -104,6 +105,9 @@ async def find(settings: Settings, kind: str, key: str) -> Row | None:
 
 async def cancel(settings: Settings, kind: str, key: str) -> Row:
     """End a job for good, in the name of the user who runs this; return its row. One that is over stays as it is."""
+    for name, value, limit in (("kind", kind, MAX_KIND), ("key", key, MAX_KEY)):
+        if flaw := fields.flaw(value or None, limit):
+            raise SettingsError(f"no job can be called so: its {name} {flaw}")
     async with closing_store(settings) as store:
         return await store.cancel(kind, key, f"{_user()}@{socket.gethostname()}")
 

@@ -69,8 +69,9 @@ def cancel(
             fail(
                 f"the job of kind '{kind}' with key '{key}' has {row.status} already: there is nothing to cancel", OVER
             )
+        seen = "yes" if row.fingerprint else "not yet: it won't run when it comes"
         why = row.fault.message if row.fault else None
-        show(describe(row), as_json, [("cancelled", f"{row.kind} {row.key}"), ("why", why)])
+        show(describe(row), as_json, [("job", f"{row.kind} {row.key}"), ("why", why), ("seen", seen)])
 
 
 def _due(delay: str, not_before: str) -> int | None:

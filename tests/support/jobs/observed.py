@@ -21,6 +21,17 @@ class Gated(Marked):
     gate: str
 
 
+class Wish(BaseModel):
+    """One follow-up of the kind `mark`."""
+
+    delay: float = 0.0
+    queue: str | None = None
+
+
+class Parent(Marked):
+    wishes: list[Wish]
+
+
 @job("mark", timeout=30)
 def mark(payload: Marked, context: JobContext) -> str:
     _mark(payload, context)
@@ -47,6 +58,32 @@ def fails_first(payload: Marked, context: JobContext) -> str:
     """Fail at the first attempt; the second is due after 8 to 16 s."""
     _mark(payload, context)
     return _not_at_first(context)
+
+
+@job("fails_soon", timeout=30, backoff=4)
+def fails_soon(payload: Marked, context: JobContext) -> str:
+    """Fail at every attempt; the second is due after 2 to 4 s."""
+    _mark(payload, context)
+    raise ConnectionError("it always fails")
+
+
+@job("goes_on", timeout=60)
+def goes_on(payload: Marked, context: JobContext) -> str:
+    """Say how far it is, and go on until it is cancelled."""
+    _mark(payload, context)
+    context.progress(0.25, "one of four")
+    while not context.cancelled:
+        time.sleep(0.01)
+    return context.key
+
+
+@job("parent", timeout=30)
+def parent(payload: Parent, context: JobContext) -> str:
+    """Ask for other jobs."""
+    _mark(payload, context)
+    for wish in payload.wishes:
+        context.send("mark", {"marks": payload.marks}, delay=wish.delay, queue=wish.queue)
+    return context.key
 
 
 def _not_at_first(context: JobContext) -> str:

@@ -1,0 +1,63 @@
+"""Jobs that are submitted for later."""
+
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.support.command import consumer
+from tests.support.daemon import Daemon
+from tests.support.marks import Marks
+from tests.support.producer import Producer
+from tests.support.rows import all_are, rows
+from tests.support.settings import settings
+
+
+async def test_a_job_submitted_for_later_is_not_run_before_its_time_and_not_swept_meanwhile(
+    amqp_url: str, sqlite_url: str, marks: Marks
+) -> None:
+    chosen = settings(amqp_url, sqlite_url, STORE__SWEEP_SECONDS="0.5", STORE__STUCK_GRACE_SECONDS="2")
+    payload = f'{{"marks": "{marks.payload["marks"]}"}}'
+    async with Daemon(chosen) as daemon:
+        await daemon.ready()
+        at = (datetime.now(UTC) + timedelta(seconds=5)).isoformat()
+        for key, option in (("delay", ("--delay", "4s")), ("at", ("--at", at))):
+            done = await consumer("submit", "mark", payload, "--key", key, *option, settings=chosen)
+            assert (done.code, done.err) == (0, ""), done
+        due = {key: row["due_at"] for key, row in (await rows(sqlite_url)).items()}
+        await all_are("succeeded", sqlite_url, 2)
+        for key, moment in due.items():
+            (mark,) = await marks.of(key)
+            assert mark.at >= moment - 100
+        assert await daemon.metric("consumer_publishes_total", target="submit", result="confirmed") == 0
+
+
+async def test_a_deadline_travels_with_its_job(amqp_url: str, sqlite_url: str) -> None:
+    chosen = settings(amqp_url, sqlite_url)
+    done = await consumer("submit", "echo", "1", "--key", "a", "--deadline", "2h", settings=chosen)
+    assert (done.code, done.err) == (0, ""), done
+    async with Producer(amqp_url) as producer:
+        (message,) = await producer.take("jobs.default")
+        deadline = message.headers["deadline-ms"]
+        assert isinstance(deadline, int)
+        assert 7_100_000 < deadline - time.time_ns() // 1_000_000 <= 7_200_000
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--delay", "soon"), "--delay 'soon' is no duration"),
+        (("--delay=-5",), "--delay '-5' is no duration"),
+        (("--at", "2030-01-31T06:00"), "--at '2030-01-31T06:00' has no zone"),
+        (("--delay", "5", "--at", "2030-01-31T06:00Z"), "say the same thing twice"),
+        (("--deadline", "2020-01-31T06:00Z"), "is over already"),
+    ],
+    ids=["word", "negative", "zone", "both", "past"],
+)
+async def test_a_time_that_can_not_be_meant_is_refused_in_one_sentence_and_nothing_happens(
+    amqp_url: str, sqlite_url: str, options: tuple[str, ...], words: str
+) -> None:
+    done = await consumer("submit", "echo", "1", *options, settings=settings(amqp_url, sqlite_url))
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done
+    assert words in done.err
+    assert await rows(sqlite_url) == {}
