@@ -12,7 +12,7 @@ from consumer.core.outcome import Crashed, Failed, Outcome, Succeeded, TimedOut
 from consumer.core.ports import Chance
 
 PROBE_GAP = 1_000
-"""Milliseconds between the first two probes; each gap is twice the one before."""
+"""Milliseconds between the first two probes; each gap is twice the one before, up to the length of the cooldown."""
 OVER = 0
 """The `until` of a cooldown that ended."""
 
@@ -76,7 +76,7 @@ class Cooling:
             return None
         if now < state.next_probe:
             return self._spread(state, max(state.until, state.next_probe))
-        state.next_probe, state.gap = now + state.gap, state.gap * 2
+        state.next_probe, state.gap = now + state.gap, min(2 * state.gap, max(state.length, PROBE_GAP))
         return None
 
     def heard(self, kind: str, outcome: Outcome, now: int) -> Cooldown | None:

@@ -9,7 +9,7 @@ from consumer.core.row import Row, Status
 from consumer.store.memory import MemoryBackend
 from schemas import headers
 from schemas.codes import Code
-from tests.faults.owners import IN_FLIGHT, MAX_ATTEMPTS, Owner, Surroundings, failed, succeeded
+from tests.faults.owners import IN_FLIGHT, MAX_ATTEMPTS, Owner, Surroundings, down, failed, succeeded
 from tests.faults.queues import TOPOLOGY, Broker
 from tests.faults.scheduler import FINE, Choices, Gates, VirtualLoop, turns
 from tests.support.twins import START, message
@@ -19,8 +19,11 @@ KEYS = 5
 NEVER = 1_000_000
 PATIENCE = 1_000
 """Rounds after which a quiet universe must have come to its end."""
-SCRIPTS = (0, 1, 2, MAX_ATTEMPTS, -1)
-"""How often a job fails before it succeeds; -1: it is rejected at once."""
+DOWN = -2
+SCRIPTS = (0, 1, 2, MAX_ATTEMPTS, -1, DOWN)
+"""How often a job fails before it succeeds; -1: it is rejected at once; DOWN: what it needs is down at first."""
+DOWN_FOR = 2
+"""Runs of a job that find it down."""
 TICK = TOPOLOGY.ladder.tick
 
 
@@ -28,8 +31,11 @@ def script_of(key: str) -> int:
     return int(key.partition(":")[2])
 
 
-def run(work: Work) -> Outcome:
+def run(work: Work, runs: int) -> Outcome:
+    """What comes of the run that is the `runs`-th of its job, whoever began the others."""
     failures = script_of(work.job.key)
+    if failures == DOWN:
+        return down() if runs <= DOWN_FOR else succeeded(work)
     if failures < 0:
         return failed(Code.REJECTED, retryable=False)
     if work.attempt <= failures:
@@ -52,7 +58,7 @@ class Universe:
         self.crash_limit = choices.of((NEVER, NEVER, 3))
         self._limit = choices.of((1, 2, KEYS))
         self.around = Surroundings(
-            Gates(self.told.append), self.broker, self.backend, lambda: self._now, self.crash_limit, run
+            Gates(self.told.append), self.broker, self.backend, lambda: self._now, self.crash_limit, self._run
         )
         self.owners = [self._start() for _ in range(OWNERS)]
         self._likely: list[Callable[[], None]] = [
@@ -69,6 +75,9 @@ class Universe:
             self._lose_channel,
             self._jump,
         ]
+
+    def _run(self, work: Work) -> Outcome:
+        return run(work, sum(execution.key == work.job.key for execution in self.around.begun))
 
     async def rage(self) -> None:
         """Do what the choices say, until there are none left: raises Over."""
@@ -245,7 +254,7 @@ def _check_job(universe: Universe, key: str) -> None:
         return
     failures = script_of(key)
     assert row.attempt == max(1, min(failures + 1, MAX_ATTEMPTS)), f"an attempt was charged wrongly: {row}"
-    if 0 <= failures < MAX_ATTEMPTS:
+    if failures == DOWN or 0 <= failures < MAX_ATTEMPTS:
         assert row.status is Status.SUCCEEDED, f"{key} is lost: {row}"
         assert row.result == f'"{key} {row.attempt}"'.encode()
         assert not letters

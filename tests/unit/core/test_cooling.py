@@ -67,6 +67,14 @@ def test_after_the_cooldown_a_few_probes_go_first_ever_further_apart() -> None:
     assert let_through == [0, 1_000, 3_000, 7_000]
 
 
+def test_probes_that_come_to_nothing_never_keep_the_next_one_away_for_longer_than_the_cooldown_was() -> None:
+    state, now = cooling(), NOW
+    state.heard("a", down(4), NOW)
+    for _ in range(20):
+        now += 4_000
+        assert state.enter("a", now) is None
+
+
 def test_a_probe_that_succeeds_ends_it_for_everybody_and_the_next_time_starts_from_the_beginning() -> None:
     state = cooling(first=1_000)
     state.heard("a", down(), NOW)
