@@ -17,6 +17,7 @@ from consumer.broker.declare import Mode
 from consumer.broker.publisher import AmqpPublisher
 from consumer.broker.session import Session, open_session
 from consumer.burials import Burials
+from consumer.cancelling import Canceller
 from consumer.checkpoints import checkpoints
 from consumer.cooling import SharedCooling
 from consumer.core.ack_timeout import too_long
@@ -174,7 +175,7 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     _calm_the_garbage_collector()
     watch = Watch(topology, metrics, lambda: supervisor.session, settings.broker.heartbeat_seconds)
     sweeper = Sweeper(store, publisher, topology, metrics, sweep_of(settings, kinds), random.random)
-    helpers = (leases, watch, sweeper, cooling, progress, relay)
+    helpers = (leases, watch, sweeper, cooling, progress, relay, Canceller(store, leases, pool.cancel))
     async with in_background(pool_shown(pool, health), *(helper.keep() for helper in helpers)):
         drain = Drain(settings.shutdown.drain_seconds, holding.give_up)
         await consume_until_told_to_stop(supervisor, pool, in_hand, life, signals, drain)
