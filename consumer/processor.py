@@ -24,7 +24,7 @@ from consumer.core.disposition import (
 from consumer.core.errors import StoreRefused, StoreUnavailable, Unavailable
 from consumer.core.job import Fault, Job, Message, Refusal
 from consumer.core.letters import buried, id_for
-from consumer.core.outcome import Interrupted, Outcome, Usage
+from consumer.core.outcome import Interrupted, Outcome, Succeeded, Usage
 from consumer.core.policy import KindPolicy
 from consumer.core.ports import Chance, Clock, Delivery, Parcel, Slot, Work
 from consumer.core.retry import decide, last_moment
@@ -186,7 +186,7 @@ class Processor:
         message, now = delivery.message, self._clock()
         match verdict.disposition:
             case Complete(outcome):
-                await self._record(verdict, Status.SUCCEEDED, result=outcome.result)
+                await self._record(verdict, Status.SUCCEEDED, done=outcome)
             case Retry() as retry:
                 assert verdict.job is not None, "only a run is retried"
                 copy = self._rooms.copier.retry(message, verdict.job, verdict.attempt, retry, now)
@@ -222,7 +222,7 @@ class Processor:
         verdict: Verdict,
         status: Status,
         *,
-        result: bytes | None = None,
+        done: Succeeded | None = None,
         fault: Fault | None = None,
         due: int | None = None,
     ) -> None:
@@ -234,7 +234,10 @@ class Processor:
             Change(
                 ref=_ref(verdict.job, verdict.claim),
                 status=status,
-                result=result,
+                result=done and done.result,
+                follow_ups=done.follow_ups if done else (),
+                traceparent=verdict.job.traceparent,
+                deadline=verdict.job.deadline,
                 fault=fault,
                 due_at=due,
                 started_at=usage.started_at or None,

@@ -8,7 +8,8 @@ import pytest
 from consumer.core.disposition import Complete, Defer, Duplicate, Settlement
 from consumer.core.job import Fault, Message
 from consumer.core.letter_index import Wanted
-from consumer.core.outcome import Failed, Interrupted, Outcome, Usage
+from consumer.core.outbox import FollowUp
+from consumer.core.outcome import Failed, Interrupted, Outcome, Succeeded, Usage
 from consumer.core.ports import Work
 from consumer.core.row import Status
 from schemas import headers
@@ -261,3 +262,13 @@ async def test_while_nearly_everything_is_dead_lettered_jobs_are_put_off_and_not
     assert len(put_off) == 21
     assert set(put_off) == {Defer(START + 30_000, "dead_letter_breaker")}
     assert (await world.row("119")).status is Status.PENDING
+
+
+async def test_follow_ups_are_in_the_outbox_with_the_result_and_inherit_what_their_parent_had() -> None:
+    wanted = FollowUp("mail.send", "k/a/1", b'{"to": 1}', None, 0)
+    world = World(lambda _: Succeeded(b"1", Usage(START, START + 1), (wanted,)))
+    await world.deliver(replace(message(), headers={headers.DEADLINE: START + 9_000}))
+    assert (await world.row()).status is Status.SUCCEEDED
+    [outgoing] = await world.store.inner.outbox(10, 1_000)
+    assert (outgoing.kind, outgoing.key, outgoing.payload) == ("mail.send", "k/a/1", b'{"to": 1}')
+    assert outgoing.deadline == START + 9_000
