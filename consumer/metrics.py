@@ -44,7 +44,7 @@ SESSION_REASONS = (
     "undecodable",
     "watchdog",
 )
-EXIT_REASONS = ("crash", "out_of_memory", "timeout", "recycle", "drain")
+EXIT_REASONS = ("crash", "out_of_memory", "timeout", "stopped", "damaged", "recycle", "drain")
 STORE_OPERATIONS = (
     "claim",
     "write",
@@ -228,7 +228,7 @@ class Metrics:
             (self.children, (("cpu",),)),
             (self.busy_ratio, (("cpu",),)),
             (self.breaker, (("intake", "dead_letter"), ("",))),
-            (self.breaker, (("cooldown",), kinds)),
+            (self.breaker, (("kind",), kinds)),
             (self.stuck, (LIVE,)),
         ):
             for values in product(*names):

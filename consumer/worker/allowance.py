@@ -6,6 +6,11 @@ LEAST = 64 * 1024 * 1024
 """A child may have this much beyond what it begins with, however small the container is."""
 
 
+def room_of(container: int) -> int:
+    """What zygote and children may have together; 0 for no limit."""
+    return max(container - PARENT, 1) if container else 0
+
+
 def allowance(*, explicit: int, container: int, children: int, used: int) -> int:
     """Bytes of data for each of `children`, who begin with `used` bytes that they share; 0 for no limit.
 
@@ -16,4 +21,4 @@ def allowance(*, explicit: int, container: int, children: int, used: int) -> int
         return max(explicit, 0)
     if not container:
         return 0
-    return used + max((container - PARENT - used) // children, LEAST)
+    return used + max((room_of(container) - used) // children, LEAST)

@@ -6,10 +6,13 @@ import socket
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 
-from consumer.worker import process
 from consumer.worker.execute import Executor, Limits
+from consumer.worker.guard import Guard
 from consumer.worker.loading import Kind
+from consumer.worker.mark import Mark
+from consumer.worker.scope import Backstage
 from consumer.worker.timer import RunTimer
 from consumer.worker.wire import HEADER, SMALL, TICKET_LIMIT, Frame, Parser, Type, head, whole
 
@@ -19,25 +22,46 @@ _RESERVE = 4 * 1024 * 1024
 """Bytes that are given up to be able to report that there is no memory."""
 
 
-def live(stream: socket.socket, tickets: socket.socket, kinds: Mapping[str, Kind], limits: Limits) -> None:
+def live(
+    stream: socket.socket, tickets: socket.socket, mark: int, kinds: Mapping[str, Kind], limits: Limits, place: str
+) -> None:
     """Be a child of the pool, in a process that was just forked, until the parent lets go of us."""
     os.setpgid(0, 0)
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    timer = RunTimer()
+    timer = RunTimer(limits.cpu)
     timer.install()
-    process.limit_memory(limits.memory)
-    with suppress(EOFError, ConnectionError):
-        Child(stream, tickets, Executor(kinds, limits, timer)).serve()
+    backstage = Backstage.in_child(tickets, limits.log, place)
+    executor = Executor(kinds, limits, timer, backstage)
+    seen = Mark(mark)
+    os.close(mark)
+    child = Child(stream, tickets, executor, backstage, seen, Guard(stream.fileno(), keep=limits.keep))
+    try:
+        child.serve()
+    except (EOFError, ConnectionError):
+        pass
+    except OSError as error:  # a job closed a socket, or put something else in its place
+        child.leave(f"what can't be put back: {error.strerror}")
     os._exit(0)
 
 
 class Child:
-    def __init__(self, stream: socket.socket, tickets: socket.socket, executor: Executor) -> None:
+    def __init__(
+        self,
+        stream: socket.socket,
+        tickets: socket.socket,
+        executor: Executor,
+        backstage: Backstage,
+        mark: Mark,
+        guard: Guard,
+    ) -> None:
         self._stream = stream
         self._tickets = tickets
         self._executor = executor
+        self._backstage = backstage
+        self._mark = mark
+        self._guard = guard
         self._parser = Parser(_ANY_LENGTH)
         self._bodies: deque[Frame] = deque()
         self._pid = os.getpid()
@@ -45,26 +69,46 @@ class Child:
         self._reserve = [bytes(_RESERVE)]
 
     def serve(self) -> None:
-        """Run jobs until there are no more tickets to come.
+        """Run jobs until there are no more tickets to come, or until one did lasting damage.
 
         A ticket is claimed only when its job can begin. Whoever receives it, we or the parent, has it for itself,
         so the parent knows what runs here without being told.
         """
         self._stream.sendall(head(Type.READY, 0))
         while ticket := self._tickets.recv(TICKET_LIMIT):
-            self._send(*self._run(whole(ticket)))
+            job = whole(ticket)
+            if job.type != Type.CANCEL:  # else of a job that ended before it heard of it
+                self._send(*self._run(job))
+                self._backstage.be_heard()
+                if damage := self._guard.look():
+                    self.leave(damage)
+                    return
 
     def _run(self, job: Frame) -> tuple[bytes, bytes]:
         HEADER.pack_into(self._last_words, 0, 0, 0, Type.OUT_OF_MEMORY, job.job_id)
         try:
             if job.type == Type.LONG_JOB:
                 job = job._replace(body=self._body(job.job_id))
-            report = self._executor.execute(job)
+            self._mark.enter(job.job_id)
+            report = self._executor.execute(job, partial(self._is_cancelled, job.job_id))
         except MemoryError:
             self._end_out_of_memory()
         if os.getpid() != self._pid:  # the handler forked, and this is the copy of us
             os._exit(0)
         return report
+
+    def leave(self, damage: str) -> None:
+        """Tell the parent why this process ends, so that it is not taken for a crash."""
+        with suppress(OSError):
+            self._stream.sendall(head(Type.LEAVING, 0, damage.encode()))
+
+    def _is_cancelled(self, job_id: int) -> bool:
+        """Whether the parent has put its wish before all tickets to come. It is left there, so the answer stays."""
+        try:
+            first = self._tickets.recv(HEADER.size, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+        except OSError:
+            return False
+        return first == head(Type.CANCEL, job_id)
 
     def _body(self, job_id: int) -> bytes:
         """Bodies before it belong to jobs whose tickets the parent took back."""

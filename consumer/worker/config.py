@@ -12,9 +12,11 @@ class PoolConfig:
     `processes` is how many cpu children run `def` handlers, `io_processes` how many io children run `async def` ones,
     0 for none; `io_concurrency` is how many jobs an io child runs at a time, and `io_stall` how long one of them may
     hold up its event loop.
-    `look_ahead` is how many jobs may wait at a cpu child behind the running one. `memory_limit` is of address space, 0
-    for none; `recycle_jobs` is how many jobs a child runs before it is
-    replaced, 0 for any number. `log_limit` is of what one job may print and log, and `log_level` the least level of it.
+    `look_ahead` is how many jobs may wait at a cpu child behind the running one. `memory_limit` is of a child's data,
+    0 for its share of `container_memory` (0: that has no limit), -1 for none. `cpu_limit` is of one job in a cpu child,
+    `open_files` of a child, both 0 for none. A child is replaced after `recycle_jobs` jobs, at the age of `recycle_age`
+    or when it holds more than `recycle_memory` after a job, 0 for never; and after a job that left threads or processes
+    behind, unless `keep_leftovers`. `log_limit` is of what one job may print and log, `log_level` its least level.
     """
 
     modules: tuple[str, ...]
@@ -25,10 +27,16 @@ class PoolConfig:
     look_ahead: int = 1
     path: tuple[str, ...] = ()
     memory_limit: int = 0
+    container_memory: int = 0
+    cpu_limit: float = 0.0
+    open_files: int = 0
     result_limit: int = 16 * 1024 * 1024
     max_depth: int = 100
     kill_grace: float = 1.0
     recycle_jobs: int = 0
+    recycle_age: float = 0.0
+    recycle_memory: int = 0
+    keep_leftovers: bool = False
     log_limit: int = 64 * 1024
     log_level: int = logging.INFO
     start_timeout: float = 60.0

@@ -1,70 +1,86 @@
 """Runs one job in a child: check the payload, call the handler under its clock, check the result."""
 
 import json
-import resource
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from consumer.worker import failure
+from consumer.worker import failure, process
+from consumer.worker.context import JobContext
 from consumer.worker.failure import Refused
-from consumer.worker.handler import JobContext, JobTimeout
+from consumer.worker.handler import JobTimeout
 from consumer.worker.loading import Kind
 from consumer.worker.payload import checked, encoded
+from consumer.worker.report import report, usage
+from consumer.worker.scope import Backstage
 from consumer.worker.timer import RunTimer
-from consumer.worker.wire import USAGE, Frame, Type, head
+from consumer.worker.wire import Frame
 
-_KIBIBYTE = 1024
+_NOTABLE = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of a child: bytes of address space (0: none) and of a result, depth of a payload."""
+    """Of a child: bytes of data, open files, CPU seconds of a job, all 0 for none; of a result and of what a job says.
+
+    `keep`: threads and processes that a job leaves behind may stay.
+    """
 
     memory: int
+    files: int
+    cpu: float
+    keep: bool
     result: int
     depth: int
+    log: int
 
 
 class Executor:
-    def __init__(self, kinds: Mapping[str, Kind], limits: Limits, timer: RunTimer) -> None:
+    def __init__(self, kinds: Mapping[str, Kind], limits: Limits, timer: RunTimer, backstage: Backstage) -> None:
         self._kinds = kinds
         self._limits = limits
         self._timer = timer
+        self._backstage = backstage
+        self._peak = process.peak()
 
-    def execute(self, frame: Frame) -> tuple[bytes, bytes]:
-        """Head and body of the frame that reports the run. Raises MemoryError, and nothing else."""
+    def execute(self, frame: Frame, cancelled: Callable[[], bool]) -> tuple[bytes, bytes]:
+        """The report of the run, to be sent as two pieces: frames without the body of the last one, and that.
+
+        Raises MemoryError, and nothing else.
+        """
         order = json.loads(frame.meta)
         started_at, cpu = time.time(), time.process_time()
+        scope = self._backstage.enter(frame.job_id, order, time.monotonic() + order["timeout"], cancelled)
         failed: dict[str, Any] | None = None
         result = b""
         try:
             try:
                 self._timer.start(order["timeout"])
-                result = self._run(order, frame.body)
+                result = self._run(order, frame.body, scope.context)
             finally:
                 self._timer.stop()
-            if self._timer.fired:
+            if self._timer.verdict is not None:
                 raise JobTimeout("the handler went on after its timeout")  # noqa: TRY301
         except MemoryError:
             raise
         except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt are outcomes like others
             failed = failure.describe(error, self._timer.verdict)
-        usage = (
-            int(started_at * 1000),
-            int(time.time() * 1000),
-            time.process_time() - cpu,
-            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBIBYTE,
-        )
-        if failed is not None:
-            return head(Type.FAILED, frame.job_id, failure.encode(failed | {"usage": usage})), b""
-        return head(Type.SUCCEEDED, frame.job_id, USAGE.pack(*usage), len(result)), result
+        scope.close()
+        cost = usage(started_at, time.process_time() - cpu)
+        self._forget_peak(cost[-1])
+        start, body = report(frame.job_id, failed, result, cost)
+        return scope.preface(succeeded=failed is None) + start, body
 
-    def _run(self, order: dict[str, Any], body: bytes) -> bytes:
+    def _forget_peak(self, peak: int) -> None:
+        """So that the next job isn't taken for as large as this one. Where it didn't rise, it needn't be told."""
+        if peak > self._peak + _NOTABLE:
+            process.forget_peak()
+            self._peak = process.peak()
+
+    def _run(self, order: dict[str, Any], body: bytes, context: JobContext) -> bytes:
         kind = self._kinds.get(order["kind"])
         if kind is None:
             raise Refused("unknown_kind", f"no handler is declared for kind {order['kind']!r}")
         payload = checked(kind, body, order["payload"], self._limits.depth)
-        context = JobContext(order["kind"], order["key"], order["attempt"], order["deadline"], self._timer.expires)
         return encoded(kind.call(payload, context), self._limits.result)

@@ -40,7 +40,7 @@ class Guard:
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         os.umask(umask := os.umask(0))
         self._umask = umask
-        self._streams = (sys.stdin, sys.stdout, sys.stderr)
+        self._stdin = sys.stdin
         self._threads = threads_running()
         self._children = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY | os.O_CLOEXEC)
         os.close(lowest := os.dup(probe))
@@ -64,7 +64,7 @@ class Guard:
             self._restore_handlers()
         _signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
         os.umask(self._umask)
-        sys.stdin, sys.stdout, sys.stderr = self._streams
+        sys.stdin = self._stdin
 
     def _restore_environment(self) -> None:
         os.environ.clear()

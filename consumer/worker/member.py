@@ -2,41 +2,59 @@
 
 import asyncio
 import json
+import os
 import signal
 import socket
 import struct
 from collections import deque
 from contextlib import suppress
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from consumer.core.outcome import Failed, Interrupted, Outcome, Succeeded, TimedOut, Usage
+from consumer.core.outcome import Failed, Outcome, Succeeded, TimedOut, Usage
 from consumer.core.ports import Clock
 from consumer.worker import run as runs
+from consumer.worker.catalogue import Sort
 from consumer.worker.config import PoolConfig
+from consumer.worker.ear import Audience, Ear
+from consumer.worker.follow_ups import FRAME_LIMIT, decoded
+from consumer.worker.guard import WORN
 from consumer.worker.nursery import Birth, Death, Nursery
 from consumer.worker.outlet import Outlet
 from consumer.worker.overtime import Overtime
 from consumer.worker.process import kill_group
+from consumer.worker.procfs import resident
 from consumer.worker.run import Run
-from consumer.worker.wire import HEADER, USAGE, Frame, Parser, Type, WireError
+from consumer.worker.service import Service
+from consumer.worker.suspects import ZYGOTE_DIED
+from consumer.worker.vigil import Vigil
+from consumer.worker.wear import Wear
+from consumer.worker.wire import HEADER, USAGE, Frame, Parser, Type, WireError, head
+
+if TYPE_CHECKING:
+    from consumer.core.outbox import FollowUp
 
 _LAST_WORDS_WAIT = 0.2
 """Seconds to wait for the end of a dead child's stream, which something that it started may hold open."""
 
 
-class Listener(Protocol):
+class Listener(Audience, Protocol):
     def child_ready(self, member: "Member") -> None: ...
     def child_retiring(self, member: "Member") -> None: ...
+    def child_leaving(self, member: "Member", damage: str, kind: str) -> None: ...
+    def run_weighed(self, run: Run, grown: int) -> None: ...
+    def runs_back(self, runs: list[Run]) -> None: ...
     def run_over(self, member: "Member", run: Run, outcome: Outcome) -> None: ...
     def child_gone(self, member: "Member", reason: str, unstarted: list[Run]) -> None: ...
 
 
 class Member(asyncio.Protocol):
-    """`queue` holds the runs that were sent and are not over, in order.
+    """A cpu child. `queue` holds the runs that were sent and are not over, in order.
 
     The first of them runs, for a child claims a ticket only when it can begin; unless its ticket can still be
     taken back, which is how to be sure.
     """
+
+    sort = Sort.CPU
 
     def __init__(
         self,
@@ -53,16 +71,25 @@ class Member(asyncio.Protocol):
         self.leaving = False
         self.stolen_from = False
         self.retiring = False
-        self._sent = 0
+        self.worn = False
+        self.base_memory = 0
         self._nursery = nursery
         self._listener = listener
         self._clock = clock
-        self._recycle_jobs = config.recycle_jobs
         self._loop = asyncio.get_running_loop()
-        self._parser = Parser(config.result_limit)
+        wear = Wear(config.recycle_jobs, config.recycle_age, config.recycle_memory)
+        self._service = Service(wear.of(birth.number - 1), self._loop.time())
+        self._memory_limit = birth.memory_limit
+        self._cpu_limit = config.cpu_limit
+        self._mark = birth.mark
+        self._latest_kind = ""
+        self._parser = Parser(max(config.result_limit, FRAME_LIMIT))
+        self._asked: dict[int, tuple[FollowUp, ...]] = {}
         self._outlet = Outlet(birth.stream.dup())
         self._tickets, self._unclaimed = birth.tickets, birth.unclaimed
+        self._ear = Ear(birth.tickets, birth.output, self, listener, config.log_limit)
         self._overtime = Overtime(self, config.kill_grace, self._overrun)
+        self._vigil = Vigil(self, lambda: self.kill("stopped"), self._weigh)
         self._reason: str | None = None
         self._cpu_seconds = 0.0
         self._stream_over = False
@@ -70,8 +97,16 @@ class Member(asyncio.Protocol):
         birth.death.add_done_callback(self._died)
 
     @property
-    def running(self) -> Run | None:
+    def first(self) -> Run | None:
         return self.queue[0] if self.queue else None
+
+    @property
+    def running(self) -> list[Run]:
+        return [self.queue[0]] if self.queue else []
+
+    def has_begun(self, run: Run) -> bool:
+        """For the first of the queue: whether its child got further than taking its ticket."""
+        return self._mark.who == run.id
 
     # sending
 
@@ -84,21 +119,31 @@ class Member(asyncio.Protocol):
             self._tickets.send(ticket)
         except OSError:  # it is dead: the run stays in the queue and is found there, unstarted
             self.leaving = True
-        self._sent += 1
-        if self._sent == self._recycle_jobs:
+        if self._service.had_its_jobs():
+            self.retire()
+        self._watch()
+
+    def retire(self) -> None:
+        """It gets no more, and goes when what it has is over."""
+        if not self.retiring:
             self.retiring = True
             self._listener.child_retiring(self)
-        self._watch_first()
 
     def steal(self) -> list[Run]:
         """Take back what has not started. Whoever receives a ticket has it: what we get here, the child can't.
 
         Long bodies of stolen runs stay in the child's stream, so until its present run is over it gets no more.
         """
-        stolen = set()
+        stolen, wishes = set(), []
         with suppress(BlockingIOError):
             while packet := self._unclaimed.recv(HEADER.size, socket.MSG_DONTWAIT):
-                stolen.add(HEADER.unpack(packet)[3])
+                _, _, kind, job_id = HEADER.unpack(packet)
+                if kind == Type.CANCEL:
+                    wishes.append(job_id)
+                else:
+                    stolen.add(job_id)
+        for job_id in wishes:
+            self._wish_end(job_id)
         if not stolen:
             return []
         taken = [run for run in self.queue if run.id in stolen]
@@ -108,13 +153,24 @@ class Member(asyncio.Protocol):
         self.stolen_from = bool(self.queue)
         if self.retiring and not self.queue:
             self.dismiss()
-        self._watch_first()
+        self._watch()
         return taken
+
+    def interrupt(self, run: Run) -> None:
+        """It was cancelled and has begun: tell it. What follows is what follows a timeout."""
+        self._wish_end(run.id)
+        if run is self.first:
+            self._overtime.watch(run)
+
+    def _wish_end(self, job_id: int) -> None:
+        with suppress(OSError):
+            self._tickets.send(head(Type.CANCEL, job_id))
 
     def dismiss(self) -> None:
         """Let it end by itself: there are no more tickets to come."""
         self.leaving = True
-        self._reason = "recycle"
+        self._reason = self._reason or "recycle"
+        self._ear.turn_away()
         self._tickets.close()
 
     def kill(self, reason: str) -> None:
@@ -135,15 +191,23 @@ class Member(asyncio.Protocol):
     def _hear(self, frame: Frame) -> None:
         match frame.type:
             case Type.SUCCEEDED:
-                self._over(frame.job_id, Succeeded(frame.body, Usage(*USAGE.unpack(frame.meta))))
+                follow_ups = self._asked.pop(frame.job_id, ())
+                self._over(frame.job_id, Succeeded(frame.body, Usage(*USAGE.unpack(frame.meta)), follow_ups))
             case Type.FAILED:
                 self._over(frame.job_id, runs.failure(json.loads(frame.meta)))
+            case Type.SPOKE:
+                self._ear.listen()
+            case Type.FOLLOW_UPS:
+                self._asked[frame.job_id] = decoded(frame.body)
             case Type.READY:
                 self.ready = True
+                self.base_memory = resident(self.pid)
                 self._is_up()
                 self._listener.child_ready(self)
             case Type.OUT_OF_MEMORY:
                 self.kill("out_of_memory")
+            case Type.LEAVING:
+                self._goes(frame.meta.decode())
             case unknown:
                 raise WireError(f"a frame of type {unknown}")
 
@@ -151,30 +215,55 @@ class Member(asyncio.Protocol):
         if not self.up.done():
             self.up.set_result(None)
 
-    def _watch_first(self) -> None:
+    def _watch(self) -> None:
         """The clock of its execution timeout starts now."""
         if self.queue and not self.queue[0].started:
             self.queue[0].begin(self._loop.time(), self._clock())
             self._overtime.watch(self.queue[0])
+            self._vigil.start()
 
     def _over(self, job_id: int, outcome: Succeeded | Failed | TimedOut) -> None:
-        if not self.queue or self.queue[0].id != job_id:
-            raise WireError(f"job {job_id} does not run there")
-        run = self.queue.popleft()
+        self._ear.finish()
+        run = self._finished(job_id)
         self.stolen_from = False
         self._cpu_seconds += outcome.usage.cpu_seconds
         if run.overran and not isinstance(outcome, TimedOut):
             outcome = runs.timed_out(run, outcome.usage)
-        self._watch_first()
+        self._watch()
+        self._latest_kind = run.work.job.kind
         self._listener.run_over(self, run, outcome)
+        peak = outcome.usage.peak_memory
+        if not self.worn and self._service.is_enough(self._loop.time(), peak, lambda: resident(self.pid)):
+            self.worn = True
+            self._listener.child_retiring(self)
+
+    def _goes(self, damage: str) -> None:
+        """By itself, after a job that changed what can't be put back. Nothing that it was sent has begun."""
+        self.leaving = True
+        self._reason = self._reason or ("recycle" if damage == WORN else "damaged")
+        self._listener.child_leaving(self, damage, self._latest_kind)
+
+    def _weigh(self, run: Run, held: int) -> None:
+        """Shared memory and the like is held, but no data that the kernel would have refused."""
+        self._listener.run_weighed(run, held - self.base_memory)
+        if self._memory_limit and held > self._memory_limit:
+            self.kill("out_of_memory")
+
+    def _finished(self, job_id: int) -> Run:
+        if not self.queue or self.queue[0].id != job_id:
+            raise WireError(f"job {job_id} does not run there")
+        return self.queue.popleft()
 
     def _overrun(self, run: Run, number: int) -> None:
         """The handler did not mind the exception. SIGTERM may leave the child alive: it is ours until SIGKILL."""
+        if not self.has_begun(run):  # the child is stopped, or somebody took the ticket away
+            self.kill("stopped")
+            return
         run.overran = True
         if number == signal.SIGTERM:
             self._nursery.kill(self.pid, number)
         else:
-            self.kill("timeout")
+            self.kill(run.overran_by)
 
     # the end
 
@@ -204,31 +293,46 @@ class Member(asyncio.Protocol):
             self._transport.abort()
 
     def _gone(self, death: Death) -> None:
-        unstarted = self.steal()
-        running = self.queue.popleft() if self.queue else None
-        unstarted = [*self.queue, *unstarted]
-        self.queue.clear()
+        self._reason = self._reason or "crash"
+        self._ear.close()
+        stolen = self.steal()
+        begun, self.queue = self.queue, deque()
         self._overtime.stop()
+        self._vigil.stop()
         self._tickets.close()
         self._unclaimed.close()
         self._is_up()
-        if running is not None:
+        unstarted = self._charge(begun, death) + stolen
+        self._mark.close()
+        self._listener.child_gone(self, self._reason, unstarted)
+
+    def _charge(self, begun: deque[Run], death: Death) -> list[Run]:
+        """Tell what became of the one that ran, and return those that did not."""
+        if begun and (self.has_begun(begun[0]) or begun[0].cancelled or begun[0].is_lost_again()):
+            running = begun.popleft()
             if running.overran:
-                self._reason = "timeout"
+                self._reason = running.overran_by
             self._listener.run_over(self, running, self._last_outcome(running, death))
-        self._listener.child_gone(self, self._reason or "crash", unstarted)
+        for run in begun:
+            run.undo()
+        return [*begun]
 
     def _last_outcome(self, run: Run, death: Death) -> Outcome:
-        usage = Usage(
-            started_at=run.started_at,
-            finished_at=self._clock(),
-            cpu_seconds=max(0.0, death.cpu_seconds - self._cpu_seconds),
-            peak_memory=death.peak_memory,
-        )
+        usage = self._usage(run, death)
         if run.overran:
             return runs.timed_out(run, usage)
         if self._reason == "out_of_memory":
             return runs.crashed("", usage, out_of_memory=True)
         if death.status is None:
-            return Interrupted("zygote died")
+            return ZYGOTE_DIED
+        if self._cpu_limit and os.WTERMSIG(death.status) == signal.SIGXCPU:
+            return runs.spent_its_cpu(self._cpu_limit, usage)
         return runs.crashed(runs.how_it_ended(death.status), usage, out_of_memory=False)
+
+    def _usage(self, run: Run, death: Death) -> Usage:
+        return Usage(
+            started_at=run.started_at,
+            finished_at=self._clock(),
+            cpu_seconds=max(0.0, death.cpu_seconds - self._cpu_seconds),
+            peak_memory=death.peak_memory,
+        )

@@ -12,14 +12,14 @@ class Needs:
     def __init__(self, room: int, places: int) -> None:
         self._room = room
         self._places = places
-        self._share = room // max(places, 1)
+        self._share = room // places
         self._known: dict[str, int] = {}
         self._largest = 0
 
     @property
     def scarce(self) -> bool:
         """False while any runs fit together, so that nobody needs to reckon."""
-        return max(self._largest, self._share) * self._places > self._room
+        return self._room > 0 and self._largest * self._places > self._room
 
     def of(self, kind: str) -> int:
         return self._known.get(kind, self._share)
@@ -35,7 +35,7 @@ class Needs:
             if known == self._largest:
                 self._largest = max(self._known.values())
 
-    def fit(self, running: Iterable[int], kind: str) -> bool:
-        """Beside runs of those needs. One alone always may run: its own limit is what ends it, if anything must."""
-        taken = sum(running)
-        return not taken or taken + self.of(kind) <= self._room
+    def fit(self, taken: Iterable[int], need: int) -> bool:
+        """Beside others. One alone always may run: its own limit is what ends it, if anything must."""
+        together = sum(taken)
+        return not together or together + need <= self._room

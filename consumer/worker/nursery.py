@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 import os
 import socket
 import subprocess
@@ -10,12 +11,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
+
 from consumer.core.errors import JobModulesError
-from consumer.worker import catalogue
-from consumer.worker.catalogue import Offer
+from consumer.worker import catalogue, scratch
+from consumer.worker.catalogue import Offer, Sort
 from consumer.worker.config import PoolConfig
+from consumer.worker.ear import OUTPUT, Audience, Talk
+from consumer.worker.mark import Mark, shared_memory
+from consumer.worker.output import Output, pipe
+from consumer.worker.pulse import SILENCE, Pulse
 from consumer.worker.zygote import PACKET_LIMIT
 
+_log = structlog.get_logger("consumer.worker")
 _REAP_PAUSE = 0.005
 _PATIENCE = 2.0
 
@@ -35,27 +43,39 @@ class Death:
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """A child that was forked. `unclaimed` is a copy of the end from which it receives its tickets."""
+    """A child that was forked. `unclaimed` is a copy of the end from which it receives its tickets.
+
+    `mark` is where the child notes what it does, and stays readable when it is dead; `output` is what it and all
+    that it starts write to their standard output and error.
+    """
 
     pid: int
+    number: int
     stream: socket.socket
     tickets: socket.socket
     unclaimed: socket.socket
     death: asyncio.Future[Death]
+    mark: Mark
+    output: int
+    memory_limit: int
 
 
 class Nursery:
     """One zygote; when it is lost, a new nursery takes its place."""
 
-    def __init__(self, config: PoolConfig) -> None:
+    def __init__(self, config: PoolConfig, audience: Audience) -> None:
         loop = asyncio.get_running_loop()
+        self._talk = Talk(audience, config.log_limit)
         self._config = config
         self._loop = loop
+        self._place = scratch.new_place()
         self._catalogue: list[str] = []
         self._ready: asyncio.Future[None] = loop.create_future()
         self._births: dict[int, asyncio.Future[tuple[int, asyncio.Future[Death]]]] = {}
         self._deaths: dict[int, asyncio.Future[Death]] = {}
         self._next = 0
+        self._memory_limit = 0
+        self._pulse = Pulse(self._ping, self._give_up)
         self.lost: asyncio.Future[None] = loop.create_future()
 
     async def open(self) -> dict[str, Offer]:
@@ -73,47 +93,83 @@ class Nursery:
         except BaseException:
             await self.close(patience=0)
             raise
+        self._pulse.start()
         return catalogue.decode("".join(self._catalogue).encode())
 
     def _start(self) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        output, their_output = pipe()
+        self._output = Output(output, lambda: self._talk.wanted(None), self._said)
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603
                 [sys.executable, "-u", "-P", "-m", "consumer.worker.zygote", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
+                stdout=their_output,
+                stderr=their_output,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
+        os.close(their_output)
         self._control.setblocking(False)
         self._loop.add_reader(self._control, self._read)
         self._tell(
             modules=self._config.modules,
             path=self._config.path,
             memory=self._config.memory_limit,
+            container=self._config.container_memory,
+            children=self._config.processes + self._config.io_processes,
+            cpu=self._config.cpu_limit,
+            files=self._config.open_files,
+            keep=self._config.keep_leftovers,
             result=self._config.result_limit,
             depth=self._config.max_depth,
+            log=self._config.log_limit,
+            level=self._config.log_level,
+            place=self._place,
             parent=os.getpid(),
         )
 
-    async def fork(self) -> Birth:
+    async def fork(self, sort: Sort) -> Birth:
+        memory = shared_memory()
+        mark = Mark(memory)
+        output, their_output = pipe()
         stream, their_stream = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         tickets, unclaimed = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             self._next += 1
-            born = self._births[self._next] = self._loop.create_future()
+            number = self._next
+            born = self._births[number] = self._loop.create_future()
             with their_stream:
-                self._tell(their_stream, unclaimed, fork=self._next)
+                theirs = (their_stream.fileno(), unclaimed.fileno(), memory, their_output)
+                self._tell(*theirs, fork=number, sort=sort)
             pid, death = await born
         except BaseException:
-            for end in (stream, tickets, unclaimed):
+            for end in (stream, tickets, unclaimed, mark):
                 end.close()
+            os.close(output)
             raise
-        return Birth(pid, stream, tickets, unclaimed, death)
+        finally:
+            os.close(memory)
+            os.close(their_output)
+        return Birth(pid, number, stream, tickets, unclaimed, death, mark, output, self._memory_limit)
 
     def kill(self, pid: int, number: int) -> None:
         """Signal a child's group. By the zygote, which alone knows that the pid still means that child."""
         with suppress(ZygoteLost):
             self._tell(kill=pid, signal=number)
+
+    def _said(self, line: str) -> None:
+        """By the job modules, while they are imported."""
+        self._talk.say(None, OUTPUT, logging.INFO, line)
+
+    def _ping(self) -> None:
+        with suppress(ZygoteLost):
+            self._tell(ping=True)
+
+    def _give_up(self) -> None:
+        """Its children die with it, also those that are stopped as it may be."""
+        _log.error("zygote_silent", pid=self._process.pid, seconds=SILENCE)
+        self._process.kill()
 
     async def close(self, patience: float = _PATIENCE) -> None:
         """Let the zygote kill and reap what it has, and end; kill it where it takes longer than `patience`."""
@@ -124,9 +180,9 @@ class Nursery:
                 self._process.kill()
             await asyncio.sleep(_REAP_PAUSE)
 
-    def _tell(self, *sockets: socket.socket, **fields: Any) -> None:
+    def _tell(self, *descriptors: int, **fields: Any) -> None:
         try:
-            socket.send_fds(self._control, [json.dumps(fields).encode()], [end.fileno() for end in sockets])
+            socket.send_fds(self._control, [json.dumps(fields).encode()], [*descriptors])
         except OSError as error:
             raise ZygoteLost(str(error)) from None
 
@@ -147,7 +203,12 @@ class Nursery:
         match said:
             case {"catalogue": piece}:
                 self._catalogue.append(piece)
-            case {"ready": True}:
+            case {"pong": True}:
+                self._pulse.answered()
+            case {"ready": True, "memory": memory}:
+                self._memory_limit = memory
+                self._output.drain()
+                self._output.finish()
                 self._ready.set_result(None)
             case {"error": sentence}:
                 self._ready.set_exception(JobModulesError(sentence))
@@ -163,8 +224,10 @@ class Nursery:
         """The end of this nursery, by the zygote's death or by our wish: nobody waits for it any more."""
         if self.lost.done():
             return
+        self._pulse.stop()
         self._loop.remove_reader(self._control)
         self._control.close()
+        self._output.close()
         if not self._ready.done():
             names = ", ".join(self._config.modules)
             self._ready.set_exception(

@@ -3,18 +3,27 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Any
 
-from consumer.core.outcome import Crashed, Interrupted, Outcome
+from consumer.core.outcome import Crashed, Failed, Interrupted, Outcome, Succeeded, TimedOut
 from consumer.core.policy import KindPolicy
 from consumer.core.ports import Clock, Work
+from consumer.worker.allowance import room_of
+from consumer.worker.catalogue import Sort
 from consumer.worker.config import Figures, Observer, PoolConfig
 from consumer.worker.crew import Crew
 from consumer.worker.dispatch import Dispatch
+from consumer.worker.gate import Gate
+from consumer.worker.lines import CpuLine, IoLine
 from consumer.worker.member import Member
+from consumer.worker.needs import Needs
 from consumer.worker.places import Places
 from consumer.worker.run import Run
+from consumer.worker.suspects import Suspects
+from schemas.codes import Code
 
 
 class PoolSlot:
@@ -38,14 +47,18 @@ class Pool:
     """Use `Pool.start`. Everything here runs in the event loop and never blocks."""
 
     def __init__(self, config: PoolConfig, observer: Observer, clock: Clock) -> None:
-        self._processes = config.processes
-        self._look_ahead = config.look_ahead
         self._observer = observer
         self._numbers = count(1)
-        self._places = Places()
+        self._places = {sort: Places() for sort in Sort}
+        self._places_of_a_child = {Sort.CPU: 1 + config.look_ahead, Sort.IO: config.io_concurrency}
         self._crew = Crew(config, self, clock)
-        self._members = self._crew.members
-        self._dispatch = Dispatch(self._members, config.processes, config.look_ahead)
+        self._suspects = Suspects()
+        self._needs = Needs(room_of(config.container_memory), max(config.processes, 1))
+        self._dispatch = Dispatch(
+            CpuLine(self._crew.teams[Sort.CPU].members, config.processes, Gate(self._needs), config.look_ahead),
+            IoLine(self._crew.teams[Sort.IO].members, config.io_concurrency),
+        )
+        self._runs: set[Run] = set()
         self._paused = False
         self._changed = asyncio.Event()
 
@@ -65,12 +78,12 @@ class Pool:
 
     @property
     def full(self) -> bool:
-        return self._crew.ready == self._processes
+        return self._crew.full
 
     @property
     def healthy(self) -> bool:
         """False while children can't be started; the pool tries on."""
-        return self._crew.respawn.healthy
+        return self._crew.healthy
 
     @property
     def schemas(self) -> Mapping[str, Mapping[str, Any]]:
@@ -79,66 +92,96 @@ class Pool:
 
     @property
     def pids(self) -> list[int]:
-        return [member.pid for member in self._members]
+        return [member.pid for member in self._crew.members]
 
     def policy(self, kind: str) -> KindPolicy | None:
         offer = self._crew.offers.get(kind)
         return offer.policy if offer else None
 
     def figures(self) -> Figures:
-        running = [member.running for member in self._members if member.running is not None]
+        members, places = self._crew.members, self._places.values()
+        running = [run for member in members for run in member.running]
         return Figures(
-            children=sum(member.ready for member in self._members),
-            busy=sum(bool(member.queue) for member in self._members),
+            children=sum(member.ready for member in members),
+            busy=sum(bool(member.queue) for member in members),
             running=len(running),
-            slots=self._places.capacity,
-            waiting=self._places.waiting,
+            slots=sum(each.capacity for each in places),
+            waiting=sum(each.waiting for each in places),
             oldest_start=min((run.started_at for run in running), default=None),
         )
 
     # what the pipeline asks
 
-    async def take(self) -> PoolSlot | None:
-        """Wait for a place, in order of arrival. None when the pool was paused meanwhile."""
-        return PoolSlot(self._run, self._places.give_back) if await self._places.take() else None
+    async def take(self, kind: str) -> PoolSlot | None:
+        """Wait for a place where that kind runs, in order of arrival. None when the pool was paused meanwhile."""
+        offer = self._crew.offers.get(kind)
+        sort = offer.sort if offer else Sort.CPU
+        places = self._places[sort]
+        return PoolSlot(partial(self._run, sort), places.give_back) if await places.take() else None
 
-    async def _run(self, work: Work, free: Callable[[], None]) -> Outcome:
-        run = Run(next(self._numbers), work, free)
+    async def _run(self, sort: Sort, work: Work, free: Callable[[], None]) -> Outcome:
+        if (work.job.kind, work.job.key) in self._suspects:
+            work = replace(work, alone=True)
+        run = Run(next(self._numbers), work, sort, free)
         if self._paused:
             run.settle(Interrupted("withdrawn"))
         else:
             self._dispatch.add(run)
         try:
+            self._runs.add(run)
             return await run.outcome
         except asyncio.CancelledError:
             if self._dispatch.forget(run):  # else its place is free when the child is done with it
                 run.settle(Interrupted("cancelled"))
             raise
+        finally:
+            self._runs.discard(run)
+
+    def cancel(self, kind: str, key: str) -> bool:
+        """End the run of that job, wherever it is: its outcome is Interrupted, whatever comes. False: there is none."""
+        runs = [run for run in self._runs if run.work.job.kind == kind and run.work.job.key == key]
+        for run in runs:
+            run.cancelled_at = asyncio.get_running_loop().time()
+            if self._dispatch.forget(run):
+                self._never_began(run)
+            for member in self._crew.members:
+                if run in member.queue:
+                    unstarted = member.steal()
+                    if run not in unstarted:
+                        member.interrupt(run)
+                    self.runs_back(unstarted)
+        return bool(runs)
+
+    def _never_began(self, run: Run) -> None:
+        self._dispatch.over(run)
+        run.settle(Interrupted("withdrawn"))
 
     # what the runner asks
 
     def pause(self) -> None:
         """Give no more places, and give back the jobs that have not started. Running ones run on."""
         self._paused = True
-        self._places.close()
+        for places in self._places.values():
+            places.close()
         self._dispatch.withdraw()
 
     def resume(self) -> None:
         self._paused = False
-        self._places.reopen()
+        for places in self._places.values():
+            places.reopen()
 
     async def stop(self, grace: float) -> None:
         """Let running jobs finish within `grace` seconds, interrupt the rest, and leave no process behind."""
         self.pause()
         with suppress(TimeoutError):
             async with asyncio.timeout(grace):
-                await self._until(lambda: not any(member.queue for member in self._members))
-        for member in self._members:
+                await self._until(lambda: not any(member.queue for member in self._crew.members))
+        for member in self._crew.members:
             for run in member.queue:
                 run.settle(Interrupted("drain deadline"))
             member.kill("drain")
         await self._crew.close()
-        await self._until(lambda: not self._members)
+        await self._until(lambda: not self._crew.members)
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition():
@@ -147,23 +190,58 @@ class Pool:
 
     # what children do
 
-    def child_ready(self, _member: Member) -> None:
-        self._crew.respawn.started()
+    def child_ready(self, member: Member) -> None:
+        self._crew.teams[member.sort].respawn.started()
+        self._crew.relieve(member.sort)
         self._staffed()
         self._dispatch.idles()
 
     def child_retiring(self, _member: Member) -> None:
         self._crew.replenish()
 
+    def child_leaving(self, _member: Member, damage: str, kind: str) -> None:
+        self._crew.left(damage, kind)
+
+    def run_weighed(self, run: Run, grown: int) -> None:
+        """While it runs."""
+        if grown > self._needs.of(run.work.job.kind):
+            self._needs.learn(run.work.job.kind, grown)
+
+    def runs_back(self, runs: list[Run]) -> None:
+        """They didn't begin; and there may be room for others."""
+        for run in runs:
+            if run.cancelled:
+                self._never_began(run)
+        self._dispatch.back([run for run in runs if not run.cancelled])
+        self._dispatch.go()
+
+    def said(self, run: Run | None, stream: str, level: int, text: str) -> None:
+        if run is None:
+            self._observer.said("", "", stream, text, level=level)
+        else:
+            job = run.work.job
+            self._observer.said(job.kind, job.key, stream, text, attempt=run.work.attempt, level=level)
+
+    def progressed(self, run: Run, fraction: float, note: str) -> None:
+        self._observer.progressed(run.work.job.kind, run.work.job.key, fraction, note)
+
     def run_over(self, member: Member, run: Run, outcome: Outcome) -> None:
         if not isinstance(outcome, Crashed):
-            self._crew.respawn.worked()
+            self._crew.worked(member)
+        self._learn(member, run, outcome)
         self._dispatch.over(run)
-        run.settle(outcome)
+        run.settle(self._suspects.judge(run, outcome))
         self._dispatch.go()
         if not member.queue:
             self._idles(member)
         self._changed.set()
+
+    def _learn(self, member: Member, run: Run, outcome: Outcome) -> None:
+        """Of a crash only where memory was the reason: else the peak may be that of a job before."""
+        if isinstance(outcome, Succeeded | Failed | TimedOut) or (
+            isinstance(outcome, Crashed) and outcome.fault.code is Code.OUT_OF_MEMORY
+        ):
+            self._needs.learn(run.work.job.kind, outcome.usage.peak_memory - member.base_memory)
 
     def _idles(self, member: Member) -> None:
         if member.retiring:
@@ -176,13 +254,13 @@ class Pool:
         self._crew.gone(member, in_vain=reason in ("crash", "out_of_memory"))
         if self._paused:
             for run in unstarted:
-                self._dispatch.over(run)
-                run.settle(Interrupted("withdrawn"))
+                self._never_began(run)
         else:
-            self._dispatch.back(unstarted)
+            self.runs_back(unstarted)
         self._staffed()
 
     def _staffed(self) -> None:
-        self._places.resize((1 + self._look_ahead) * self._crew.ready)
+        for sort, team in self._crew.teams.items():
+            self._places[sort].resize(self._places_of_a_child[sort] * team.ready)
         self._dispatch.go()
         self._changed.set()

@@ -4,8 +4,14 @@ import ctypes
 import os
 import resource
 import signal
+from contextlib import suppress
 
 _PR_SET_PDEATHSIG = 1
+_IOLBF = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_DATA_FIELD = 5
+_KIBIBYTE = 1024
+_VICTIM_FIRST = b"500"
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -16,16 +22,61 @@ def die_with(parent: int) -> None:
         os._exit(0)
 
 
+def adopt_orphans() -> None:
+    """Become the parent of what a descendant starts and leaves, as daemons do, instead of the container's init."""
+    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_before_the_parent() -> None:
+    """Where the kernel is out of memory nevertheless, let it kill a child, and not the daemon, which is larger."""
+    with suppress(OSError):
+        _write("/proc/self/oom_score_adj", _VICTIM_FIRST)
+
+
+def write_c_lines_at_once() -> None:
+    """As C does at a terminal: into a pipe it writes when its buffer is full, whoever runs then."""
+    _libc.setvbuf(ctypes.c_void_p.in_dll(_libc, "stdout"), None, _IOLBF, 0)
+
+
 def limit_memory(limit: int) -> None:
-    """Make the allocation that passes `limit` bytes of address space fail, here and in no other process."""
+    """Make the allocation that passes `limit` bytes of data fail, here and in no other process.
+
+    Data is what is private and can be written to. Address space would also count what libraries only reserve, map
+    from files or share, which may be many times the memory there is.
+    """
     if limit:
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
-def address_space() -> int:
-    """The bytes of address space that this process has now."""
+def limit_files(limit: int) -> None:
+    if limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+
+def data_size() -> int:
+    """The bytes of data that this process has now."""
     with open("/proc/self/statm") as statm:  # noqa: PTH123 - pathlib is not needed in children
-        return int(statm.read().split()[0]) * resource.getpagesize()
+        return int(statm.read().split()[_DATA_FIELD]) * resource.getpagesize()
+
+
+def peak() -> int:
+    """The most memory that this process had, in bytes, since it began or since it was told to forget."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBIBYTE
+
+
+def forget_peak() -> None:
+    """Let the peak of memory that the kernel remembers begin anew with what this process has now."""
+    with suppress(OSError):
+        _write("/proc/self/clear_refs", b"5")
+
+
+def children() -> list[int]:
+    """Those of this process's main thread, the dead ones that nobody reaped included."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children") as pids:  # noqa: PTH123
+            return [*map(int, pids.read().split())]
+    except OSError:
+        return []
 
 
 def kill_group(pid: int, number: int = signal.SIGKILL) -> None:
@@ -36,3 +87,11 @@ def kill_group(pid: int, number: int = signal.SIGKILL) -> None:
         except ProcessLookupError:
             continue
         return
+
+
+def _write(path: str, text: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.write(descriptor, text)
+    finally:
+        os.close(descriptor)

@@ -2,16 +2,34 @@
 
 from contextlib import suppress
 from pathlib import Path
+from resource import getpagesize
 
 _KIBIBYTE = 1024
 _PRIVATE = ("RssAnon:", "RssShmem:")
 
 
+def state(pid: int) -> str:
+    """As the kernel has it, a letter; nothing where it can't be told."""
+    with suppress(OSError, IndexError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    return ""
+
+
 def is_stopped(pid: int) -> bool:
     """By SIGSTOP, or by a debugger."""
-    with suppress(OSError, IndexError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
-    return False
+    return state(pid) in ("T", "t")
+
+
+def waits(pid: int) -> bool:
+    """For something to happen, and not for a processor."""
+    return state(pid) == "S"
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that it has, shared ones included. 0 where it can't be told."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * getpagesize()
+    return 0
 
 
 def own_memory(pid: int) -> int:

@@ -5,44 +5,98 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from consumer.core.job import Fault
-from consumer.core.outcome import Crashed, Failed, Outcome, TimedOut, Usage
+from consumer.core.outcome import Crashed, Failed, Interrupted, Outcome, TimedOut, Usage
 from consumer.core.ports import Work
-from consumer.worker.timer import overrun
+from consumer.worker.catalogue import Sort
+from consumer.worker.timer import overrun, spent
 from consumer.worker.wire import HEADER, TICKET_LIMIT, Type, head
 from schemas.codes import Code
 
+_SUSPECT_AFTER = 2
+_LOSSES = 3
+
 
 class Run:
-    """`started` is on the loop's clock, `started_at` in epoch ms; both 0 until it is the first at its child."""
+    """`started` is on the loop's clock, `started_at` in epoch ms; both 0 until it is the first at its child.
 
-    __slots__ = ("_over", "id", "outcome", "overran", "settled", "started", "started_at", "work")
+    `cancelled_at` is on the loop's clock too. `said` is how many bytes of it went into the log.
+    `ends` counts the ends of io children that any of several runs may have caused, this one among them.
+    """
 
-    def __init__(self, number: int, work: Work, over: Callable[[], None]) -> None:
+    __slots__ = (
+        "_over",
+        "cancelled_at",
+        "ends",
+        "id",
+        "losses",
+        "outcome",
+        "overran",
+        "said",
+        "settled",
+        "sort",
+        "started",
+        "started_at",
+        "work",
+    )
+
+    def __init__(self, number: int, work: Work, sort: Sort, over: Callable[[], None]) -> None:
         self.id = number
         self.work = work
+        self.sort = sort
+        self.ends = 0
+        self.losses = 0
         self.outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self.started = 0.0
         self.started_at = 0
         self.overran = False
+        self.cancelled_at = inf
+        self.said = 0
         self.settled = False
         self._over = over
+
+    @property
+    def suspect(self) -> bool:
+        """Once may be somebody else's fault; where it was there twice, it runs without company."""
+        return self.ends >= _SUSPECT_AFTER
+
+    @property
+    def ends_at(self) -> float:
+        """When its time is over, if it has begun."""
+        return min(self.started + self.work.timeout, self.cancelled_at)
+
+    @property
+    def cancelled(self) -> bool:
+        return self.cancelled_at < inf
+
+    @property
+    def overran_by(self) -> str:
+        """Why its child is ended, as a label of child_exits_total."""
+        return "cancel" if self.cancelled else "timeout"
 
     def begin(self, moment: float, at: int) -> None:
         if not self.started:
             self.started, self.started_at = moment, at
 
     def undo(self) -> None:
-        """It never began: its ticket was taken back."""
+        """It never began, or will begin anew."""
         self.started, self.started_at, self.overran = 0.0, 0, False
+
+    def is_lost_again(self) -> bool:
+        """Whether its child died, once more, between taking the ticket and beginning: that is no accident any more."""
+        self.losses += 1
+        return self.losses > _LOSSES
 
     def settle(self, outcome: Outcome) -> None:
         """The first outcome counts; one that comes later, from a child that was given up, changes nothing."""
         if self.settled:
             return
         self.settled = True
+        if self.cancelled:
+            outcome = Interrupted("cancelled")
         if not self.outcome.done():
             self.outcome.set_result(outcome)
         self._over()
@@ -71,11 +125,28 @@ def failure(said: dict[str, Any]) -> Failed | TimedOut:
     fault = Fault(Code(said["code"]), said["type"], said["message"], said["traceback"])
     if fault.code is Code.EXECUTION_TIMEOUT:
         return TimedOut(fault, usage)
-    return Failed(fault, usage, said.get("retryable"), said.get("after"), tuple(said["types"]))
+    return Failed(
+        fault,
+        usage,
+        said.get("retryable"),
+        said.get("after"),
+        tuple(said["types"]),
+        said.get("http_status"),
+        said.get("dependency"),
+    )
 
 
 def timed_out(run: Run, usage: Usage) -> TimedOut:
     return TimedOut(Fault(Code.EXECUTION_TIMEOUT, "JobTimeout", overrun(run.work.timeout)), usage)
+
+
+def spent_its_cpu(limit: float, usage: Usage) -> TimedOut:
+    return TimedOut(Fault(Code.EXECUTION_TIMEOUT, "JobTimeout", spent(limit)), usage)
+
+
+def held_up(seconds: float, usage: Usage) -> TimedOut:
+    text = f"the job held up the event loop of its child for {seconds:g} s: wait with await, or use a def handler"
+    return TimedOut(Fault(Code.EXECUTION_TIMEOUT, "JobTimeout", text), usage)
 
 
 def crashed(how: str, usage: Usage, *, out_of_memory: bool) -> Crashed:

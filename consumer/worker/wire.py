@@ -33,7 +33,7 @@ class Type(IntEnum):
     PROGRESS = 9  # likewise
     FOLLOW_UPS = 10  # before the success of the same job
     CANCEL = 11  # from the parent: on the stream of an io child, among the tickets of a cpu child
-    LEAVING = 13  # from an io child: a job left something behind, so it should get no more
+    LEAVING = 13  # a job left something behind: from an io child, that it should get no more; a cpu child goes now
     SPOKE = 12  # before the report of a job that said something: read that first
 
 

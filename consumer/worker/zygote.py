@@ -4,9 +4,10 @@ Not multiprocessing's forkserver, which imports the parent's __main__ into child
 It is started with one file descriptor, a socket to the parent, over which both send JSON packets:
 
     from the parent                                         from the zygote
-    {modules, path, memory, result, depth, parent} (first)  {catalogue: piece} ..., {ready} | {error}
-    {fork: n} with the child's two sockets                  {forked: n, pid} | {not_forked: n, why}
+    {modules, path, place, parent, limits...} (first)       {catalogue: piece} ..., {ready, memory} | {error}
+    {fork: n, sort} with the child's two sockets and mark   {forked: n, pid} | {not_forked: n, why}
     {kill: pid, signal}                                     {died: pid, status, cpu, memory}
+    {ping: true}                                            {pong: true}
 """
 
 import gc
@@ -17,18 +18,22 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, NoReturn
 
-from consumer.worker import catalogue, process
+from consumer.worker import catalogue, irreversible, process, scratch
+from consumer.worker.allowance import allowance
+from consumer.worker.catalogue import Sort
 from consumer.worker.child import live
 from consumer.worker.execute import Limits
 from consumer.worker.loading import Kind, LoadError, load
+from consumer.worker.prints import Records
+from consumer.worker.reaper import Reaper
 
 PACKET_LIMIT = 64 * 1024
 _PIECE = 8 * 1024
-_SOCKETS_OF_A_CHILD = 2
-_KIBIBYTE = 1024
+_DESCRIPTORS_OF_A_CHILD = 4
 
 
 def main(control: socket.socket) -> None:
@@ -40,34 +45,44 @@ def main(control: socket.socket) -> None:
     process.die_with(order["parent"])
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    limits = Limits(order["memory"], order["result"], order["depth"])
+    irreversible.watch()
+    Records.install(order["level"])
     try:
         kinds = load(order["modules"], order["path"])
-        _check_memory(limits)
+        limits = _limits(order)
     except LoadError as error:
         control.send(_packet(error=str(error)))
         return
-    _offer(control, kinds)
+    if _of_sort(Sort.IO, kinds):
+        import_module("consumer.worker.io_child")  # now, so that each io child needs no time for it
+    _offer(control, kinds, limits)
     gc.collect()
     gc.freeze()  # so that collections in children don't touch, and thereby copy, pages that all share
-    Zygote(control, kinds, limits).serve()
+    Zygote(control, kinds, limits, order["place"]).serve()
 
 
-def _check_memory(limits: Limits) -> None:
-    used = process.address_space()
-    if limits.memory and limits.memory < used + used // 4:
+def _limits(order: dict[str, Any]) -> Limits:
+    """Only now, since what the job modules take counts too."""
+    used = process.data_size()
+    memory = allowance(explicit=order["memory"], container=order["container"], children=order["children"], used=used)
+    if memory and memory < used + used // 4:
         raise LoadError(
-            f"the memory limit of a child is {limits.memory} bytes of address space, and the job modules take "
-            f"{used} of them before any job runs: raise it to {2 * used} at least, or set 0 for no limit"
+            f"the memory limit of a child is {memory} bytes of data, and the job modules take {used} of them before "
+            f"any job runs: raise pool.memory_limit to {2 * used} at least, or set -1 for no limit"
         )
+    return Limits(memory, order["files"], order["cpu"], order["keep"], order["result"], order["depth"], order["log"])
 
 
-def _offer(control: socket.socket, kinds: Mapping[str, Kind]) -> None:
+def _offer(control: socket.socket, kinds: Mapping[str, Kind], limits: Limits) -> None:
     """In pieces, for a packet has a limit, and schemas may be large."""
     text = catalogue.encode(kind.offer for kind in kinds.values()).decode()
     for start in range(0, len(text), _PIECE):
         control.send(_packet(catalogue=text[start : start + _PIECE]))
-    control.send(_packet(ready=True))
+    control.send(_packet(ready=True, memory=limits.memory))
+
+
+def _of_sort(sort: Sort, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+    return {name: kind for name, kind in kinds.items() if kind.offer.sort is sort}
 
 
 def _packet(**fields: Any) -> bytes:
@@ -75,12 +90,13 @@ def _packet(**fields: Any) -> bytes:
 
 
 class Zygote:
-    def __init__(self, control: socket.socket, kinds: Mapping[str, Kind], limits: Limits) -> None:
+    def __init__(self, control: socket.socket, kinds: Mapping[str, Kind], limits: Limits, place: str) -> None:
         self._control = control
         self._kinds = kinds
         self._limits = limits
+        self._place = place
         self._pid = os.getpid()
-        self._children: set[int] = set()
+        self._reaper = Reaper()
         self._deaths, self._wake = os.pipe()
 
     def serve(self) -> None:
@@ -93,34 +109,39 @@ class Zygote:
                 pass
         except ConnectionError:
             pass
-        for pid in self._children:
-            process.kill_group(pid)
-        for pid in self._children:
-            os.waitpid(pid, 0)
+        self._reaper.end()
 
     def _turn(self) -> bool:
         control = self._control.fileno()
         ready, _, _ = select.select([control, self._deaths], [], [])
         if self._deaths in ready:
             os.read(self._deaths, PACKET_LIMIT)
-            self._reap()
+            for end in self._reaper.reap():
+                self._control.send(_packet(died=end.pid, status=end.status, cpu=end.cpu, memory=end.memory))
         return control not in ready or self._obey()
 
     def _obey(self) -> bool:
-        packet, descriptors, _, _ = socket.recv_fds(self._control, PACKET_LIMIT, _SOCKETS_OF_A_CHILD)
+        packet, descriptors, _, _ = socket.recv_fds(self._control, PACKET_LIMIT, _DESCRIPTORS_OF_A_CHILD)
         if not packet:
             return False
         match json.loads(packet):
-            case {"fork": number}:
+            case {"fork": number, "sort": sort}:
                 for descriptor in descriptors:
                     os.set_inheritable(descriptor, False)
-                self._fork(number, *(socket.socket(fileno=descriptor) for descriptor in descriptors))
+                stream, tickets, mark, output = descriptors
+                sockets = socket.socket(fileno=stream), socket.socket(fileno=tickets)
+                self._fork(number, Sort(sort), *sockets, mark, output)
+                os.close(mark)
+                os.close(output)
             case {"kill": pid, "signal": number}:
-                if pid in self._children:
-                    process.kill_group(pid, number)
+                self._reaper.kill(pid, number)
+            case {"ping": True}:
+                self._control.send(_packet(pong=True))
         return True
 
-    def _fork(self, number: int, stream: socket.socket, tickets: socket.socket) -> None:
+    def _fork(
+        self, number: int, sort: Sort, stream: socket.socket, tickets: socket.socket, mark: int, output: int
+    ) -> None:
         with stream, tickets:
             try:
                 pid = os.fork()
@@ -128,11 +149,14 @@ class Zygote:
                 self._control.send(_packet(not_forked=number, why=str(error)))
                 return
             if pid == 0:
-                self._become_child(stream, tickets)
-            self._children.add(pid)
+                for standard in (1, 2):
+                    os.dup2(output, standard)
+                os.close(output)
+                self._become_child(sort, stream, tickets, mark)
+            self._reaper.add(pid)
             self._control.send(_packet(forked=number, pid=pid))
 
-    def _become_child(self, stream: socket.socket, tickets: socket.socket) -> NoReturn:
+    def _become_child(self, sort: Sort, stream: socket.socket, tickets: socket.socket, mark: int) -> NoReturn:
         """Close what is ours. What job modules opened while they were imported stays open: it is theirs."""
         try:
             process.die_with(self._pid)
@@ -140,25 +164,24 @@ class Zygote:
             self._control.close()
             os.close(self._deaths)
             os.close(self._wake)
-            live(stream, tickets, self._kinds, self._limits)
+            process.adopt_orphans()
+            process.die_before_the_parent()
+            process.limit_memory(self._limits.memory)
+            process.limit_files(self._limits.files)
+            place = scratch.place_of(os.getpid(), self._place)
+            _life_of(sort)(stream, tickets, mark, _of_sort(sort, self._kinds), self._limits, place)
         except BaseException:  # noqa: BLE001 - nothing may unwind into the zygote's own loop
             traceback.print_exc()
         finally:
             os._exit(1)
 
-    def _reap(self) -> None:
-        """A dead child keeps its pid until it is reaped: its group can be killed before without hitting others."""
-        while self._children:
-            dead = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if dead is None:
-                return
-            if dead.si_pid in self._children:
-                process.kill_group(dead.si_pid)
-            pid, status, usage = os.wait4(dead.si_pid, 0)
-            if pid in self._children:
-                self._children.discard(pid)
-                cpu, memory = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * _KIBIBYTE
-                self._control.send(_packet(died=pid, status=status, cpu=cpu, memory=memory))
+
+def _life_of(sort: Sort) -> Callable[..., None]:
+    if sort is Sort.CPU:
+        return live
+    from consumer.worker import io_child  # noqa: PLC0415 - with asyncio, which only io children need
+
+    return io_child.live
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from consumer.worker.needs import Needs
 def test_a_kind_that_never_ran_counts_for_its_share() -> None:
     needs = Needs(room=1_000, places=4)
     assert needs.of("new") == 250
-    assert needs.fit([250, 250, 250], "new")
+    assert needs.fit([250, 250, 250], needs.of("new"))
 
 
 def test_nobody_reckons_while_any_runs_fit_together() -> None:
@@ -15,25 +15,18 @@ def test_nobody_reckons_while_any_runs_fit_together() -> None:
     assert needs.scarce
 
 
-def test_there_is_no_room_to_reckon_with_where_there_is_no_limit() -> None:
+def test_there_is_nothing_to_reckon_where_there_is_no_limit() -> None:
     needs = Needs(room=0, places=4)
+    needs.learn("large", 10**12)
     assert not needs.scarce
 
 
-def test_a_large_run_waits_for_others_and_small_ones_may_go_beside_it() -> None:
+def test_what_does_not_fit_beside_others_fits_alone() -> None:
     needs = Needs(room=1_000, places=4)
-    needs.learn("large", 700)
-    needs.learn("small", 100)
-    assert not needs.fit([700], "large")
-    assert needs.fit([700, 100, 100], "small")
-    assert not needs.fit([700, 100, 100, 100], "small")
-
-
-def test_one_alone_may_run_whatever_it_needs() -> None:
-    needs = Needs(room=1_000, places=4)
-    needs.learn("larger than all", 5_000)
-    assert needs.fit([], "larger than all")
-    assert needs.fit([0, 0], "larger than all")
+    assert needs.fit([600, 300], 100)
+    assert not needs.fit([600, 300], 101)
+    assert needs.fit([], 5_000)
+    assert needs.fit([0, 0], 5_000)
 
 
 def test_the_largest_run_is_remembered_and_slowly_forgotten() -> None:

@@ -2,7 +2,7 @@ import os
 import signal
 import subprocess
 
-from consumer.worker.procfs import is_stopped, own_memory
+from consumer.worker.procfs import is_stopped, own_memory, resident, waits
 from tests.support.waiting import until
 
 NOBODY = 2**22 + 1
@@ -10,16 +10,19 @@ NOBODY = 2**22 + 1
 
 def test_a_process_that_is_stopped_is_told_from_one_that_runs_and_from_none() -> None:
     with subprocess.Popen(["sleep", "1000"]) as program:
+        until(lambda: waits(program.pid), "a process that waits")
         assert not is_stopped(program.pid)
         os.kill(program.pid, signal.SIGSTOP)
         until(lambda: is_stopped(program.pid), "a stopped process")
         program.kill()
+    assert not waits(NOBODY)
     assert not is_stopped(NOBODY)
 
 
 def test_the_memory_of_a_process_is_what_it_wrote_to() -> None:
     before = own_memory(os.getpid())
+    assert resident(os.getpid()) > before > 1_000_000
     held = bytearray(os.urandom(1024)) * 32 * 1024
     assert own_memory(os.getpid()) - before > 24 * 1024 * 1024
     del held
-    assert own_memory(NOBODY) == 0
+    assert own_memory(NOBODY) == resident(NOBODY) == 0

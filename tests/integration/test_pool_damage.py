@@ -1,0 +1,157 @@
+"""What a job can leave behind in its child: the next job there doesn't notice, or another child runs it."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from consumer.core.outcome import Crashed, Interrupted, Succeeded
+from tests.support.pools import CONFIG, Bench, alive, gone, pool
+from tests.support.waiting import eventually
+
+MODULES = (*CONFIG.modules, "leavers")
+
+
+async def left(bench: Bench, *reasons: str) -> None:
+    async def so() -> bool:
+        return bench.exits == [*reasons]
+
+    await eventually(so, f"children that left: {reasons}, and not {bench.exits}")
+
+
+@pytest.mark.parametrize(
+    "what", ["folder", "environment", "umask", "signals", "stdout", "dead_process", "short_thread"]
+)
+async def test_what_a_job_changed_is_put_back_before_the_next_one(what: str) -> None:
+    async with pool(processes=1, modules=MODULES) as bench:
+        before = await bench.result("surroundings")
+        pids = [await bench.result("changes", what) for _ in range(2)]
+        assert await bench.result("surroundings") == before
+        assert pids[0] == pids[1]
+        assert bench.exits == []
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "thread",
+        "process",
+        "daemon",
+        "limits",
+        "nice",
+        "closed_input",
+        "ticket_socket",
+        "replaced_ticket_socket",
+    ],
+)
+async def test_a_child_that_cant_be_mended_is_replaced_and_no_job_pays_for_it(what: str) -> None:
+    async with pool(processes=1, modules=MODULES, kill_grace=0.4) as bench:
+        before = await bench.result("surroundings")
+        damaging = bench.begin("changes", what)
+        behind = bench.begin("surroundings")
+        pid = int((await succeeded(damaging)).result)
+        async with asyncio.timeout(15):
+            assert await behind == Succeeded(before_text(before), (await succeeded(behind)).usage)
+        await gone([pid])
+        await bench.until_full()
+        assert bench.exits in (["damaged"], ["stopped"])
+
+
+async def succeeded(running: "asyncio.Task[Any]") -> Succeeded:
+    outcome = await running
+    assert isinstance(outcome, Succeeded), outcome
+    return outcome
+
+
+def before_text(before: dict[str, Any]) -> bytes:
+    import json
+
+    return json.dumps(before, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+async def test_a_job_that_closes_the_way_of_its_own_report_pays_for_it_alone() -> None:
+    async with pool(processes=1, modules=MODULES) as bench:
+        guilty, behind = bench.begin("changes", "report_socket"), bench.begin("echo", 1)
+        assert isinstance(await guilty, Crashed)
+        assert isinstance(await behind, Succeeded)
+
+
+@pytest.mark.parametrize("kind", ["executes", "aborts"])
+async def test_a_job_that_turns_its_child_into_something_else_crashes_alone(kind: str) -> None:
+    async with pool(modules=MODULES) as bench:
+        neighbour = bench.begin("sleep", {"seconds": 0.2})
+        outcome = await bench.run(kind)
+        assert isinstance(outcome, Crashed)
+        assert isinstance(await neighbour, Succeeded)
+        await bench.until_full()
+        assert bench.exits == ["crash"]
+
+
+async def test_a_leak_of_descriptors_ends_the_child_before_it_fails_a_job() -> None:
+    async with pool(processes=1, modules=MODULES, open_files=300) as bench:
+        assert isinstance(await bench.run("changes", "leaked"), Succeeded)
+        await left(bench, "recycle")
+        assert await bench.result("opens", 100) == 100
+
+
+async def test_threads_and_processes_may_stay_where_that_is_wanted() -> None:
+    async with pool(processes=1, modules=MODULES, keep_leftovers=True) as bench:
+        pids = [await bench.result("changes", what) for what in ("thread", "process", "thread")]
+        assert len({*pids}) == 1
+        around = await bench.result("surroundings")
+        assert around["threads"] == 3
+        assert len(around["children"]) == 1
+    await gone([*map(int, around["children"])])
+
+
+async def test_a_process_that_left_the_group_of_its_child_dies_with_it() -> None:
+    async with pool(processes=1, modules=MODULES, keep_leftovers=True) as bench:
+        await bench.result("changes", "daemon")
+        [stray] = map(int, (await bench.result("surroundings"))["children"])
+        assert os.getpgid(stray) == stray
+        assert isinstance(await bench.run("sigkill"), Crashed)
+        await gone([stray])
+
+
+async def test_who_kills_the_zygote_is_found_and_nobody_else_is_charged() -> None:
+    async with pool(modules=MODULES) as bench:
+        guilty, other = bench.begin("kills_zygote"), bench.begin("sleep", {"seconds": 30}, key="other")
+        assert await guilty == Interrupted("zygote died")
+        assert await other == Interrupted("zygote died")
+        again, beside = bench.begin("kills_zygote"), bench.begin("sleep", {"seconds": 0}, key="other")
+        outcome = await again
+        assert isinstance(outcome, Crashed)
+        assert "lost the process that all children come from" in outcome.fault.message
+        assert isinstance(await beside, Succeeded)
+        await bench.until_full()
+
+
+async def test_a_ticket_that_a_job_took_away_is_charged_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its child waits for ever; the job that lost it runs elsewhere."""
+    monkeypatch.setattr("consumer.worker.vigil.EVERY", 0.05)
+    async with pool(processes=1, modules=MODULES) as bench:
+        thief = bench.begin("steals_ticket")
+        await bench.until(running=1)
+        robbed = bench.begin("whoami", {})
+        assert isinstance(await thief, Succeeded)
+        async with asyncio.timeout(10):
+            assert isinstance(await robbed, Succeeded)
+        assert bench.exits == ["stopped"]
+
+
+def test_no_process_of_these_tests_is_left() -> None:
+    sleepers = [
+        int(entry.name)
+        for entry in Path("/proc").iterdir()
+        if entry.name.isdigit() and command(entry) == [b"sleep", b"1000"]
+    ]
+    assert [pid for pid in sleepers if alive(pid)] == []
+
+
+def command(entry: Path) -> list[bytes]:
+    try:
+        return (entry / "cmdline").read_bytes().split(b"\0")[:-1]
+    except OSError:
+        return []
