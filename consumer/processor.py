@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from consumer.core.admission import put_off, turned_away
 from consumer.core.checkpoint import Checkpoint
-from consumer.core.claim import Claim, ClaimRequest, Conflict, Done, Run, Spent, Wait
+from consumer.core.claim import Claim, Conflict, Done, Run, Spent, Wait
+from consumer.core.claimant import request, turned_down
 from consumer.core.decode import decode
 from consumer.core.disposition import (
     Complete,
@@ -61,20 +62,33 @@ class Processor:
         """Admit, claim, execute, decide."""
         policy = self._rooms.catalogue.policy(job.kind)
         slot = await self._admit(delivery, job, policy)
-        if isinstance(slot, Disposition):
-            return Verdict(slot, job.kind, job.key, job)
-        assert policy is not None, "turned_away answers for unknown kinds"
+        try:
+            if isinstance(slot, DeadLetter):
+                return await self._given_up(job, slot)
+            if isinstance(slot, Disposition):
+                return Verdict(slot, job.kind, job.key, job)
+            assert policy is not None, "turned_away answers for unknown kinds"
+            return await self._run(job, policy, slot)
+        except StoreUnavailable as error:
+            self._rooms.intake.trip(error)
+            return Verdict(Release("store_unavailable"), job.kind, job.key, job)
+        except StoreRefused as error:
+            return Verdict(DeadLetter(Fault(Code.MISSING_KEY, "StoreRefused", str(error))), job.kind, job.key, job)
+
+    async def _given_up(self, job: Job, refusal: DeadLetter) -> Verdict:
+        """Not run any more; but the store must say so, and may know that it was done long ago."""
+        claim = await self._claim(job)
+        if isinstance(claim, Run):
+            return Verdict(refusal, job.kind, job.key, job, claim)
+        return self._without_a_run(job, claim)
+
+    async def _run(self, job: Job, policy: KindPolicy, slot: Slot) -> Verdict:
         try:
             claim = await self._claim(job)
             if not isinstance(claim, Run):
                 return self._without_a_run(job, claim)
             outcome = await slot.run(Work(job, claim.attempt, policy.timeout, claim.alone))
             self._rooms.checkpoints.passed(Checkpoint.AFTER_RUN)
-        except StoreUnavailable as error:
-            self._rooms.intake.trip(error)
-            return Verdict(Release("store_unavailable"), job.kind, job.key, job)
-        except StoreRefused as error:
-            return Verdict(DeadLetter(Fault(Code.MISSING_KEY, "StoreRefused", str(error))), job.kind, job.key, job)
         finally:
             slot.free()
         return self._decided(job, claim, policy, outcome)
@@ -101,20 +115,8 @@ class Processor:
         return put_off(job, due, "cooling_down")
 
     async def _claim(self, job: Job) -> Claim:
-        claim = await self._rooms.store.claim(
-            ClaimRequest(
-                kind=job.kind,
-                key=job.key,
-                fingerprint=job.fingerprint,
-                owner=self._rules.owner,
-                lease=self._rules.lease,
-                crash_limit=self._rules.crash_limit,
-                attempt=job.attempt,
-                generation=job.generation,
-                submitted_at=job.submitted_at,
-                deadline=job.deadline,
-            )
-        )
+        rules = self._rules
+        claim = await self._rooms.store.claim(request(job, rules.owner, rules.lease, rules.crash_limit))
         if isinstance(claim, Run):
             self._rooms.leases.hold(Ref(job.kind, job.key, claim.token))
             self._rooms.checkpoints.passed(Checkpoint.AFTER_CLAIM)
@@ -122,26 +124,7 @@ class Processor:
 
     def _without_a_run(self, job: Job, claim: Spent | Done | Conflict | Wait) -> Verdict:
         held = claim if isinstance(claim, Spent) else None
-        return Verdict(self._turn_down(claim), job.kind, job.key, job, held)
-
-    def _turn_down(self, claim: Spent | Done | Conflict | Wait) -> Disposition:
-        match claim:
-            case Done(reason):
-                return Duplicate(reason)
-            case Wait(milliseconds):
-                return Defer(self._clock() + milliseconds, "leased")
-            case Conflict():
-                return DeadLetter(
-                    Fault(Code.KEY_CONFLICT, "KeyConflict", "this key belongs to a job with another payload")
-                )
-            case Spent():
-                return DeadLetter(
-                    Fault(
-                        Code.WORKER_CRASHED,
-                        "WorkerCrashed",
-                        f"{claim.crashes} daemons in a row died while they held this job",
-                    )
-                )
+        return Verdict(turned_down(claim, self._clock()), job.kind, job.key, job, held)
 
     def _decided(self, job: Job, claim: Run, policy: KindPolicy, outcome: Outcome) -> Verdict:
         now = self._clock()
@@ -234,7 +217,7 @@ class Processor:
             Change(
                 ref=_ref(verdict.job, verdict.claim),
                 status=status,
-                result=done and done.result,
+                result=done.result if done else None,
                 follow_ups=done.follow_ups if done else (),
                 traceparent=verdict.job.traceparent,
                 deadline=verdict.job.deadline,

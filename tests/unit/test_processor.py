@@ -272,3 +272,22 @@ async def test_follow_ups_are_in_the_outbox_with_the_result_and_inherit_what_the
     [outgoing] = await world.store.inner.outbox(10, 1_000)
     assert (outgoing.kind, outgoing.key, outgoing.payload) == ("mail.send", "k/a/1", b'{"to": 1}')
     assert outgoing.deadline == START + 9_000
+
+
+async def test_a_job_that_is_given_up_before_its_start_is_failed_in_the_store_too() -> None:
+    world = World()
+    late = replace(message(), headers={headers.DEADLINE: START - 1})
+    delivery = await world.deliver(late)
+    row, [copy] = await world.row(), world.publisher.confirmed
+    assert delivery.settled == ACK
+    assert copy.message.headers[headers.CODE] == "deadline_exceeded"
+    assert row.fault is not None
+    assert (row.status, row.fault.code) == (Status.FAILED, Code.DEADLINE_EXCEEDED)
+    assert world.slots.executed == []
+
+
+async def test_a_late_copy_of_what_succeeded_long_ago_is_acked_and_not_buried() -> None:
+    world = World()
+    await world.deliver(message())
+    await world.deliver(replace(message(), headers={headers.DEADLINE: START - 1}))
+    assert world.publisher.confirmed == []
