@@ -1,13 +1,12 @@
 """Io children with real jobs: many at a time, the same outcomes as in cpu children, and what each job may see."""
 
 import asyncio
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from consumer.core.outcome import Crashed, Failed, Interrupted, Outcome, Succeeded, TimedOut
+from consumer.core.outcome import Failed, Interrupted, Succeeded
 from schemas.codes import Code
 from tests.support.pools import own_descriptors, pool
 from tests.support.waiting import eventually

@@ -83,7 +83,7 @@ async def cleans_up(payload: str) -> None:
     try:
         await asyncio.sleep(1000)
     finally:
-        Path(payload).write_text("cleaned")
+        _write(payload, "cleaned")
 
 
 @job("leaves_tasks", timeout=10)
@@ -94,8 +94,7 @@ async def leaves_tasks(payload: str) -> str:
         try:
             await asyncio.sleep(1000)
         except asyncio.CancelledError:
-            with Path(payload).open("a") as marks:
-                marks.write(f"{name} cancelled\n")
+            _write(payload, f"{name} cancelled\n")
             raise
 
     async def begin() -> None:
@@ -105,3 +104,8 @@ async def leaves_tasks(payload: str) -> str:
     await asyncio.create_task(begin())
     await asyncio.sleep(0)
     return "done"
+
+
+def _write(path: str, text: str) -> None:
+    with Path(path).open("a") as file:
+        file.write(text)

@@ -1,6 +1,7 @@
 import sys
 from pathlib import Path
 
+import pydantic  # noqa: F401 - it must be here before what a test imports is forgotten
 import pytest
 
 from consumer.worker import handler, loading
@@ -65,7 +66,7 @@ def test_a_kind_declared_twice_names_both_places(shop: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("async def f(payload: Any): ...", "async def handlers come with a later version; use def"),
+        ("async def f(payload: Any): yield", "yields: an async def handler returns its result"),
         ("def f(): ...", "must take (payload) or (payload, context), and takes no payload"),
         ("def f(*, payload: Any): ...", "and takes no payload"),
         ("def f(payload: Any, other): ...", "and also wants 'other'"),

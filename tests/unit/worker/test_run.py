@@ -3,6 +3,7 @@ import pytest
 from consumer.core.job import Job
 from consumer.core.outcome import Interrupted, TimedOut
 from consumer.core.ports import Work
+from consumer.worker.catalogue import Sort
 from consumer.worker.run import Run, failure, how_it_ended, ticket
 from consumer.worker.wire import TICKET_LIMIT, Type, whole
 
@@ -22,7 +23,7 @@ def test_a_wait_status_is_told_in_words(status: int, words: str) -> None:
 
 
 def a_run(body: bytes) -> Run:
-    return Run(5, Work(Job("kind", "key", body), 2, 3.0), lambda: None)
+    return Run(5, Work(Job("kind", "key", body), 2, 3.0), Sort.CPU, lambda: None)
 
 
 async def test_a_short_body_travels_on_the_ticket_and_a_long_one_beside_it() -> None:
@@ -37,7 +38,7 @@ async def test_a_short_body_travels_on_the_ticket_and_a_long_one_beside_it() -> 
 
 async def test_the_first_outcome_counts_and_the_place_is_freed_once() -> None:
     freed: list[int] = []
-    run = Run(1, Work(Job("kind", "key", b""), 1, 1.0), lambda: freed.append(1))
+    run = Run(1, Work(Job("kind", "key", b""), 1, 1.0), Sort.CPU, lambda: freed.append(1))
     run.settle(Interrupted("first"))
     run.settle(Interrupted("second"))
     assert run.outcome.result() == Interrupted("first")

@@ -1,0 +1,96 @@
+"""The line before the io children; the one before cpu children is shown with the dispatch."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from consumer.core.job import Job
+from consumer.core.ports import Work
+from consumer.worker.catalogue import Sort
+from consumer.worker.lines import IoLine
+from consumer.worker.run import Run
+
+
+@dataclass
+class Child:
+    ready: bool = True
+    leaving: bool = False
+    retiring: bool = False
+    stolen_from: bool = False
+    queue: deque[Run] = field(default_factory=deque)
+
+    def send(self, run: Run) -> None:
+        self.queue.append(run)
+
+    @property
+    def ids(self) -> list[int]:
+        return [run.id for run in self.queue]
+
+
+def line(*children: Child, concurrency: int) -> IoLine:
+    return IoLine(cast("Any", [*children]), concurrency)
+
+
+def a_run(number: int, ends: int = 0) -> Run:
+    run = Run(number, Work(Job("kind", "key", b""), 1, 1.0), Sort.IO, lambda: None)
+    run.ends = ends
+    return run
+
+
+async def test_runs_go_where_the_fewest_are_until_all_are_full() -> None:
+    children = Child(), Child()
+    io = line(*children, concurrency=2)
+    for number in range(5):
+        io.add(a_run(number))
+    io.go()
+    assert [child.ids for child in children] == [[0, 2], [1, 3]]
+    children[1].queue.popleft()
+    io.go()
+    assert children[1].ids == [3, 4]
+
+
+async def test_a_child_that_goes_or_whose_loop_is_held_up_gets_nothing() -> None:
+    children = Child(ready=False), Child(leaving=True), Child(retiring=True), Child(stolen_from=True)
+    io = line(*children, concurrency=2)
+    io.add(a_run(1))
+    io.go()
+    assert [child.ids for child in children] == [[], [], [], []]
+
+
+async def test_a_suspect_has_a_child_for_itself_and_gets_its_turn() -> None:
+    child = Child()
+    io = line(child, concurrency=10)
+    io.add(a_run(1))
+    io.go()
+    io.back(a_run(2, ends=2))
+    io.add(a_run(3))
+    io.go()
+    assert child.ids == [1]
+    child.queue.clear()
+    io.go()
+    assert child.ids == [2]
+    child.queue.clear()
+    io.go()
+    assert child.ids == [3]
+
+
+async def test_others_run_on_while_a_suspect_waits_where_there_is_a_second_child() -> None:
+    first, second = Child(), Child()
+    first.queue.append(a_run(0))
+    second.queue.append(a_run(1))
+    io = line(first, second, concurrency=10)
+    io.back(a_run(2, ends=2))
+    io.add(a_run(3))
+    io.go()
+    assert (first.ids, second.ids) == ([0], [1, 3])
+
+
+async def test_what_waits_can_be_forgotten_and_given_back() -> None:
+    io = line(concurrency=1)
+    runs = [a_run(1), a_run(2), a_run(3, ends=2)]
+    for run in runs:
+        io.back(run)
+    assert io.forget(runs[0])
+    assert not io.forget(runs[0])
+    assert {run.id for run in io.clear()} == {2, 3}
+    assert io.clear() == []
