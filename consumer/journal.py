@@ -6,8 +6,9 @@ from typing import Any
 
 import structlog
 
-from consumer.core.disposition import Complete, DeadLetter, Disposition, Retry, Settlement
-from consumer.core.outcome import Failed, Interrupted
+from consumer.core.disposition import Complete, DeadLetter, Defer, Disposition, Retry, Settlement
+from consumer.core.job import Fault
+from consumer.core.outcome import Crashed, Failed, Interrupted, TimedOut
 from consumer.core.ports import Clock, Delivery
 from consumer.core.verdict import Verdict
 from consumer.metrics import DISPOSITIONS, UNKNOWN_KIND, Metrics
@@ -95,6 +96,8 @@ class SettlementJournal:
             line["cpu_ms"] = round(usage.cpu_seconds * 1000, 1)
             line["commit_ms"] = max(now - usage.finished_at, 0)
         line.update(_why(verdict.disposition))
+        if isinstance(verdict.disposition, Defer) and isinstance(outcome, Failed | TimedOut | Crashed):
+            line.update(_fault(outcome.fault))  # put off all the same, but people want to know
         return line
 
     def _count(
@@ -156,11 +159,17 @@ def _why(disposition: Disposition) -> dict[str, Any]:
         case Complete():
             return {}
         case Retry(due=due, fault=fault):
-            return {"code": fault.code, "error": f"{fault.error_type}: {fault.message}", "due_ms": due}
+            return _fault(fault) | {"due_ms": due}
         case DeadLetter(fault):
-            return {"code": fault.code, "error": f"{fault.error_type}: {fault.message}"}
+            return _fault(fault)
+        case Defer(due=due, reason=reason):
+            return {"reason": reason, "due_ms": due}
         case _:
             return {"reason": disposition.reason}
+
+
+def _fault(fault: Fault) -> dict[str, Any]:
+    return {"code": fault.code, "error": f"{fault.error_type}: {fault.message}"}
 
 
 @cache

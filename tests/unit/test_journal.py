@@ -8,7 +8,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from consumer.core.disposition import Complete, DeadLetter, Release, Retry, Settlement
+from consumer.core.disposition import Complete, DeadLetter, Defer, Release, Retry, Settlement
 from consumer.core.job import Fault, Job, Message
 from consumer.core.outcome import Failed, Succeeded, Usage
 from consumer.core.verdict import Verdict
@@ -120,3 +120,9 @@ def test_exception_types_beyond_the_fiftieth_share_a_label(book: Book) -> None:
         outcome = Failed(Fault(Code.ATTEMPTS_EXHAUSTED, f"app.Error{number}", ""), USAGE)
         book.settle(Verdict(DeadLetter(ODD), "k", "a", job(), outcome=outcome))
     assert book.value("handler_exceptions_total", kind="k", error_type="_OTHER") == 10
+
+
+def test_a_job_that_is_put_off_after_a_failure_says_both_why_and_what_it_was(book: Book) -> None:
+    outcome = Failed(ODD, USAGE, dependency="partner-api")
+    line = book.settle(Verdict(Defer(START + 9, "dependency_down"), "k", "a", job(), outcome=outcome))
+    assert (line["reason"], line["due_ms"], line["error"]) == ("dependency_down", START + 9, "app.Odd: no luck")
