@@ -187,6 +187,9 @@ class DeadLetters(Section):
 class Pool(Section):
     processes: Annotated[int, Field(ge=0, le=1024)]
     look_ahead: Annotated[int, Field(ge=0, le=64)]
+    io_processes: Annotated[int, Field(ge=0, le=1024)]
+    io_concurrency: Annotated[int, Field(ge=1, le=10_000)]
+    io_stall_seconds: Annotated[float, Field(ge=0.5)]
     memory_limit: NonNegativeInt
     kill_grace_seconds: PositiveFloat
     recycle_jobs: NonNegativeInt

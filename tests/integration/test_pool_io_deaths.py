@@ -73,7 +73,6 @@ async def test_nobody_is_charged_for_a_child_that_is_killed_from_outside_while_a
         neighbours = naps(bench)
         await until_running(bench, 5)
         [pid] = bench.pool.pids
-        before = time.monotonic()
         os.kill(pid, signal.SIGKILL)
 
         async def replaced() -> bool:

@@ -27,7 +27,7 @@ class Child:
     cancelled: list[int] = field(default_factory=list)
     held: list[str] = field(default_factory=list)
     retired: bool = False
-    guilty: frozenset[int] | None = None
+    guilty: set[int] | None = None
 
     def hold(self) -> None:
         self.held.append("hold")
@@ -43,13 +43,14 @@ class Child:
         self.retired = True
 
     def give_up(self, guilty: frozenset[int]) -> None:
-        self.guilty = guilty
+        self.guilty = set(guilty)
 
 
 class World:
     def __init__(self, *timeouts: float) -> None:
         runs = [
-            Run(n, Work(Job("kind", "key", b""), 1, timeout), Sort.IO, list) for n, timeout in enumerate(timeouts, 1)
+            Run(n, Work(Job("kind", "key", b""), 1, timeout), Sort.IO, lambda: None)
+            for n, timeout in enumerate(timeouts, 1)
         ]
         for run in runs:
             run.begin(100.0, 1)
@@ -130,7 +131,7 @@ async def test_a_loop_that_nobody_seems_to_hold_up_is_given_up_and_nobody_charge
     world = World(60.0, 60.0)
     world.child.moves = False
     world.passes(10)
-    assert world.child.guilty == frozenset()
+    assert world.child.guilty == set()
 
 
 async def test_a_thread_that_lets_no_other_run_is_found_where_it_is_the_only_one() -> None:
@@ -139,7 +140,7 @@ async def test_a_thread_that_lets_no_other_run_is_found_where_it_is_the_only_one
     together.child.moves, together.child.in_threads = False, frozenset({1, 2})
     alone.passes(10)
     together.passes(10)
-    assert (alone.child.guilty, together.child.guilty) == ({1}, frozenset())
+    assert (alone.child.guilty, together.child.guilty) == ({1}, set())
 
 
 async def test_nobody_is_charged_where_the_child_was_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,5 +148,5 @@ async def test_nobody_is_charged_where_the_child_was_stopped(monkeypatch: pytest
     world = World(1.0, 60.0)
     world.child.moves, world.child.who = False, 1
     world.passes(10)
-    assert world.child.guilty == frozenset()
+    assert world.child.guilty == set()
     assert world.now <= 101 + GRACE
