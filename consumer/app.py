@@ -69,6 +69,8 @@ from consumer.worker.pool import Pool
 
 PREFETCH_PER_PLACE = 2
 """One delivery in the place, and one that waits for it or for its commit, so that no place waits for the broker."""
+MOST_PREFETCH = 65_535
+"""AMQP has no larger number for it."""
 
 
 async def run(settings: Settings) -> None:
@@ -142,7 +144,7 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     metrics.expect(kinds)
     publisher = AmqpPublisher(settings.broker.publish_timeout_seconds, metrics.publish_observed)
     journal = SettlementJournal(metrics, kinds, clock)
-    prefetch = settings.broker.prefetch or pool.figures().slots * PREFETCH_PER_PLACE
+    prefetch = settings.broker.prefetch or min(pool.figures().slots * PREFETCH_PER_PLACE, MOST_PREFETCH)
 
     nodes = cycle(broker_of(settings).nodes)
 

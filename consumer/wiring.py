@@ -54,6 +54,9 @@ def pool_of(settings: Settings) -> PoolConfig:
     return PoolConfig(
         processes=settings.pool.processes or Cgroup().cpus(),
         look_ahead=settings.pool.look_ahead,
+        io_processes=settings.pool.io_processes or 1,
+        io_concurrency=settings.pool.io_concurrency,
+        io_stall=settings.pool.io_stall_seconds,
         modules=settings.jobs.modules,
         path=(settings.jobs.path,) if settings.jobs.path else (),
         memory_limit=settings.pool.memory_limit,
