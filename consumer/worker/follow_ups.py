@@ -13,6 +13,8 @@ MAX_KIND = 200
 MAX_KEY = 500
 MOST = 1_000
 MAX_BYTES = 1024 * 1024
+FRAME_LIMIT = 8 * MAX_BYTES
+"""More than all of it takes on the wire, with names and escapes."""
 MAX_DELAY = 366 * 24 * 3600.0
 _QUEUE = re.compile(r"[A-Za-z0-9_-]{1,60}(\.[A-Za-z0-9_-]{1,60})*")
 
@@ -44,7 +46,8 @@ class FollowUps:
         if not self._asked:
             return b""
         return json.dumps(
-            [[each.kind, each.key, each.payload.decode(), each.queue, each.delay] for each in self._asked.values()]
+            [[each.kind, each.key, each.payload.decode(), each.queue, each.delay] for each in self._asked.values()],
+            ensure_ascii=False,
         ).encode()
 
     def _next_key(self) -> str:

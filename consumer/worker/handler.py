@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from consumer.core.policy import Jitter, KindPolicy, RetryPolicy
-from consumer.worker.context import JobContext as JobContext
 
 Function = TypeVar("Function", bound=Callable[..., object])
 

@@ -2,6 +2,8 @@
 
 LINE_LIMIT = 2_000
 """Characters. What is longer becomes several lines."""
+LINE_COST = 64
+"""What a line counts beside its own bytes: a million empty ones are much, too."""
 
 
 class LineCutter:

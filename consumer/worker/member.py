@@ -197,6 +197,8 @@ class Member(asyncio.Protocol):
                 self._over(frame.job_id, runs.failure(json.loads(frame.meta)))
             case Type.SPOKE:
                 self._ear.listen()
+            case Type.WROTE:
+                self._ear.read()
             case Type.FOLLOW_UPS:
                 self._asked[frame.job_id] = decoded(frame.body)
             case Type.READY:

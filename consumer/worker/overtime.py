@@ -10,7 +10,7 @@ from consumer.worker.run import Run
 
 class Runner(Protocol):
     @property
-    def running(self) -> Run | None: ...
+    def first(self) -> Run | None: ...
 
 
 class Overtime:
@@ -29,7 +29,7 @@ class Overtime:
 
     def watch(self, run: Run) -> None:
         """Look after the run that has just started."""
-        self._ring(run.started + run.work.timeout + self._grace / 2)
+        self._ring(run.ends_at + self._grace / 2)
 
     def stop(self) -> None:
         if self._timer is not None:
@@ -45,15 +45,15 @@ class Overtime:
 
     def _look(self) -> None:
         self._timer = None
-        run = self._runner.running
+        run = self._runner.first
         if run is None:
             return
-        over = self._loop.time() - run.started - run.work.timeout
+        over = self._loop.time() - run.ends_at
         if over < self._grace / 2:
             self.watch(run)
         elif over < self._grace:
             self._act(run, signal.SIGTERM)
-            self._ring(run.started + run.work.timeout + self._grace)
+            self._ring(run.ends_at + self._grace)
         else:
             self._act(run, signal.SIGKILL)
             self._ring(self._loop.time() + self._grace)

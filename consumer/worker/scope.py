@@ -1,27 +1,60 @@
 """One run in a child: what its handler is given, and what must be done when it is over. For both sorts of children."""
 
+import fcntl
 import os
+import socket
+import termios
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from consumer.worker import scratch
+from consumer.worker import process, scratch
 from consumer.worker.context import JobContext
 from consumer.worker.failure import printable
+from consumer.worker.prints import Prints, Records
 from consumer.worker.progress import Progress
 from consumer.worker.voice import Speaker, Voice
 from consumer.worker.wire import Type, head
 
 NOTE_LIMIT = 200
+_NO_BYTES = bytes(4)
+_PATIENCE, _PAUSE = 0.2, 0.0005
+"""Seconds; a program that a job left behind may write on and on."""
 
 
 class Backstage:
-    """What the runs of a child have in common. `place` is where the folders of their own are made."""
+    """What the runs of a child have in common. `place` is where folders are made for them.
 
-    def __init__(self, voice: Voice, place: str) -> None:
+    `output` is a descriptor of the pipe that is this process's standard output; jobs don't know it.
+    """
+
+    def __init__(self, voice: Voice, prints: Prints, output: int, place: str) -> None:
         self.voice = voice
+        self.prints = prints
         self.place = place
         self.pid = os.getpid()
+        self._output = output
+        self._waiting = False
+
+    @classmethod
+    def in_child(cls, tickets: socket.socket, log_limit: int, place: str) -> "Backstage":
+        voice = Voice(tickets, log_limit)
+        Records.speak_with(voice)
+        process.write_c_lines_at_once()
+        return cls(voice, Prints(voice), os.dup(1), place)
+
+    def is_output_waiting(self) -> bool:
+        """Whether somebody wrote beside Python what the parent has not read yet. It needn't ask, which costs more."""
+        self._waiting = fcntl.ioctl(self._output, termios.FIONREAD, _NO_BYTES) != _NO_BYTES
+        return self._waiting
+
+    def be_heard(self) -> None:
+        """After the report, where something was waiting: what is written next is of another job."""
+        patience = time.monotonic() + _PATIENCE
+        while self._waiting and time.monotonic() < patience:
+            time.sleep(_PAUSE)
+            self.is_output_waiting()
 
     def enter(self, job_id: int, order: Mapping[str, Any], expires: float, cancelled: Callable[[], bool]) -> "Scope":
         """A run begins, in the present context (of contextvars). `cancelled` asks whether the parent said so."""
@@ -58,6 +91,9 @@ class Scope:
 
     def close(self) -> None:
         """Whatever happened. Before the report, so that a job pays itself for what it leaves behind."""
+        self._backstage.voice.give_to(self._speaker)
+        self._backstage.prints.flush()
+        self._speaker.finish()
         if self._progress is not None:
             self._progress.close()
         if self._folder is not None and os.getpid() == self._backstage.pid:  # not where the handler forked
@@ -66,6 +102,8 @@ class Scope:
     def preface(self, *, succeeded: bool) -> bytes:
         """The frames that go before the report."""
         frames = head(Type.SPOKE, self._job_id) if self._speaker.spoke else b""
+        if self._backstage.is_output_waiting():
+            frames += head(Type.WROTE, self._job_id)
         follow_ups = self.context.follow_ups
         if succeeded and follow_ups is not None:
             text = follow_ups.encoded()

@@ -5,12 +5,13 @@ writes it, and whatever exception a signal raises meanwhile.
 """
 
 import json
+import logging
 import select
 import socket
 from contextlib import suppress
 from contextvars import ContextVar
 
-from consumer.worker.line_cutter import LINE_LIMIT, LineCutter
+from consumer.worker.line_cutter import LINE_COST, LINE_LIMIT, LineCutter
 from consumer.worker.wire import Type, head
 
 _PATIENCE_MS = 1000
@@ -33,18 +34,18 @@ class Speaker:
     def log(self, logger: str, level: int, text: str) -> None:
         self._say(logger, level, text[:LINE_LIMIT])
 
-    def write(self, stream: str, level: int, data: bytes) -> None:
+    def write(self, stream: str, data: bytes) -> None:
         """What was printed. Not much more of it is looked at than may be said."""
         if self._left >= 0:
-            text = data[: self._left + 1].decode("utf-8", "backslashreplace")
+            text = bytes(data[: self._left + 1]).decode("utf-8", "backslashreplace")
             for line in self._cutters.setdefault(stream, LineCutter()).feed(text):
-                self._say(stream, level, line)
+                self._say(stream, logging.INFO, line)
 
-    def finish(self, level: int) -> None:
-        """Of the lines that were begun."""
+    def finish(self) -> None:
+        """Say the lines that were begun."""
         for stream, cutter in self._cutters.items():
             for line in cutter.finish():
-                self._say(stream, level, line)
+                self._say(stream, logging.INFO, line)
 
     def progressed(self, fraction: float, note: str) -> None:
         self._send(head(Type.PROGRESS, self._job_id, json.dumps([fraction, note]).encode()))
@@ -52,7 +53,7 @@ class Speaker:
     def _say(self, stream: str, level: int, text: str) -> None:
         if self._left >= 0:
             body = text.encode("utf-8", "backslashreplace")
-            self._left -= len(body)
+            self._left -= len(body) + LINE_COST
             meta = json.dumps([stream[:LINE_LIMIT], level]).encode()
             self._send(head(Type.LOG, self._job_id, meta, len(body)) + body)
 
@@ -78,9 +79,13 @@ class Voice:
 
     def begin(self, job_id: int) -> Speaker:
         """Of the run that begins in this context. A thread that has no context of its own speaks for the latest run."""
-        speaker = self._latest = Speaker(self._socket, job_id, self._limit)
+        self._latest = Speaker(self._socket, job_id, self._limit)
+        self.give_to(self._latest)
+        return self._latest
+
+    def give_to(self, speaker: Speaker) -> None:
+        """In this context."""
         _current.set(speaker)
-        return speaker
 
     @property
     def speaker(self) -> Speaker:

@@ -33,8 +33,9 @@ class Type(IntEnum):
     PROGRESS = 9  # likewise
     FOLLOW_UPS = 10  # before the success of the same job
     CANCEL = 11  # from the parent: on the stream of an io child, among the tickets of a cpu child
+    SPOKE = 12  # before the report of a job that said something: read those packets first
     LEAVING = 13  # a job left something behind: from an io child, that it should get no more; a cpu child goes now
-    SPOKE = 12  # before the report of a job that said something: read that first
+    WROTE = 14  # before a report too: read what is in the pipe of the output first
 
 
 class Frame(NamedTuple):

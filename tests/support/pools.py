@@ -128,6 +128,11 @@ def state(pid: int) -> str:
         return ""
 
 
+def zygote_of(pid: int) -> int:
+    """Whose child that process is."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
 def alive(pid: int) -> bool:
     """Whether a process runs; a zombie that nobody reaped does not."""
     return state(pid) not in ("", "Z")
