@@ -8,6 +8,10 @@ MAKEFLAGS += --no-print-directory
 
 PIP_INSTALL := $(BIN)/pip install --quiet --quiet --disable-pip-version-check
 PYTEST := $(BIN)/pytest --quiet
+# Tests with servers wait most of the time: three workers keep two CPUs busy. What measures time runs alone, afterwards.
+WORKERS ?= 3
+TOGETHER := $(PYTEST) --numprocesses $(WORKERS) -m 'not quiet'
+ALONE := $(PYTEST) -m quiet
 
 # A stage of the gate says one line when it passes, and all that it has when it doesn't.
 define stage
@@ -82,11 +86,15 @@ gate-unit:
 gate-chart:
 	$(call stage,chart,$(PYTEST) tests/chart)
 # all that is left, so that no folder of tests can be forgotten
+LEFT := --ignore tests/house --ignore tests/unit --ignore tests/chart
 gate-servers:
-	$(call stage,servers,$(PYTEST) --ignore tests/house --ignore tests/unit --ignore tests/chart)
+	$(call stage,servers,$(TOGETHER) $(LEFT))
+	$(call stage,quiet,$(ALONE) $(LEFT))
 # the rest of tests/integration meets databases and children only
+MEETS_A_BROKER := tests/integration/test_broker_*.py tests/integration/test_support_rabbit.py tests/acceptance
 gate-broker:
-	$(call stage,broker,$(PYTEST) tests/integration/test_broker_*.py tests/integration/test_support_rabbit.py tests/acceptance)
+	$(call stage,broker,$(TOGETHER) $(MEETS_A_BROKER))
+	$(call stage,quiet,$(ALONE) $(MEETS_A_BROKER))
 
 .PHONY: unit
 unit: $(VENV)/.test ## run the tests that need no server

@@ -1,4 +1,4 @@
-"""Servers that the tests share, and the runner of `async def` tests."""
+"""Servers that the tests share, the runner of `async def` tests, and what several workers at once need."""
 
 import asyncio
 import inspect
@@ -9,9 +9,18 @@ import pytest
 
 from tests.support.postgres import Postgres
 from tests.support.rabbit import Rabbit
+from tests.support.workers import TestByTest, die_with_pytest
 
 PATIENCE = 60
 """Seconds that one coroutine test may take."""
+
+
+def pytest_configure() -> None:
+    die_with_pytest()
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> TestByTest:
+    return TestByTest(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,6 +3,8 @@
 import asyncio
 import json
 
+import pytest
+
 from tests.support.daemon import Daemon
 from tests.support.marks import Marks
 from tests.support.producer import Producer
@@ -19,6 +21,7 @@ CLOCKS = 2
 """Milliseconds: two processes cut the time to whole ones, each its own."""
 
 
+@pytest.mark.quiet
 async def test_a_burst_of_failures_comes_back_spread_over_its_window_and_on_time(
     rabbit: Rabbit, amqp_url: str, postgres_url: str, marks: Marks
 ) -> None:

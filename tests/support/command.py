@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tests.support.leash import ROOT
+from tests.support.waiting import free_port
 
 PATIENCE = 30
 """Seconds."""
@@ -25,7 +26,7 @@ async def consumer(*arguments: str, settings: Mapping[str, str] | None = None, s
         sys.executable,
         *("-m", "consumer", *arguments),
         cwd=ROOT,
-        env=environment(settings or {}),
+        env=environment({"HTTP__PORT": str(free_port())} | dict(settings or {})),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

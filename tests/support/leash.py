@@ -98,6 +98,11 @@ class Leash:
             self._process.stdin.close()
 
 
+def die_with_parent() -> None:
+    """See to it that this process is killed as soon as the one that started it has ended."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def descendants(pid: int) -> Iterator[int]:
     """Yield the pids of all descendants, nearest first."""
     children = defaultdict(list)

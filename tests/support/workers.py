@@ -1,0 +1,32 @@
+"""What several workers at once need: pytest-xdist runs the tests in processes, each with servers of its own."""
+
+import os
+from functools import cache
+
+from xdist.scheduler import LoadScopeScheduling
+
+from tests.support.leash import ROOT, die_with_parent
+
+
+def die_with_pytest() -> None:
+    """A worker doesn't outlive a killed pytest, and so its servers don't either."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        die_with_parent()
+
+
+class TestByTest(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives each worker one test after the other, but a module whose tests share a server as a whole, and first.
+
+    xdist has groups for this, which pytest 9.2 doesn't let through: there a test has a name that can't be changed.
+    """
+
+    __test__ = False
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = nodeid.partition("::")[0]
+        return module if shares_a_server(module) else nodeid
+
+
+@cache
+def shares_a_server(module: str) -> bool:
+    return 'scope="module"' in (ROOT / module).read_text()
