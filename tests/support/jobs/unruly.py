@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from consumer import job
+from consumer import JobContext, job
 
 
 @job("async_crash", timeout=30)
@@ -23,6 +23,12 @@ async def async_crash(payload: str) -> None:
         "segfault": lambda: ctypes.string_at(0),
     }
     ways[payload]()
+
+
+@job("crash_once", timeout=30, backoff=0.2)
+async def crash_once(payload: str, context: JobContext) -> None:
+    if context.attempt == 1:
+        await async_crash(payload)
 
 
 @job("crash_in_task", timeout=30)
