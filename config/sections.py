@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -24,6 +25,7 @@ def _split(value: Any) -> Any:
 
 
 Ratio = Annotated[float, Field(ge=0, le=1)]
+LEAST_FILES = 64
 CommaList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 
 
@@ -184,15 +186,27 @@ class DeadLetters(Section):
     longest_pause_seconds: PositiveFloat
 
 
+def _enough_files(limit: int) -> int:
+    """A child has a dozen itself, and some must be left to a job."""
+    if limit and limit < LEAST_FILES:
+        raise ValueError(f"wanted 0, or at least {LEAST_FILES}")
+    return limit
+
+
 class Pool(Section):
     processes: Annotated[int, Field(ge=0, le=1024)]
     look_ahead: Annotated[int, Field(ge=0, le=64)]
     io_processes: Annotated[int, Field(ge=0, le=1024)]
     io_concurrency: Annotated[int, Field(ge=1, le=10_000)]
     io_stall_seconds: Annotated[float, Field(ge=0.5)]
-    memory_limit: NonNegativeInt
+    memory_limit: Annotated[int, Field(ge=-1)]
+    cpu_limit_seconds: Annotated[float, Field(ge=0)]
+    open_files: Annotated[int, AfterValidator(_enough_files)]
+    leftovers: Literal["replace", "keep"]
     kill_grace_seconds: PositiveFloat
     recycle_jobs: NonNegativeInt
+    recycle_age_seconds: Annotated[float, Field(ge=0)]
+    recycle_memory: NonNegativeInt
     start_timeout_seconds: PositiveFloat
 
 

@@ -51,8 +51,9 @@ def broker_of(settings: Settings) -> BrokerConfig:
 
 
 def pool_of(settings: Settings) -> PoolConfig:
+    container = Cgroup()
     return PoolConfig(
-        processes=settings.pool.processes or Cgroup().cpus(),
+        processes=settings.pool.processes or container.cpus(),
         look_ahead=settings.pool.look_ahead,
         io_processes=settings.pool.io_processes or 1,
         io_concurrency=settings.pool.io_concurrency,
@@ -60,10 +61,16 @@ def pool_of(settings: Settings) -> PoolConfig:
         modules=settings.jobs.modules,
         path=(settings.jobs.path,) if settings.jobs.path else (),
         memory_limit=settings.pool.memory_limit,
+        container_memory=container.memory(),
+        cpu_limit=settings.pool.cpu_limit_seconds,
+        open_files=settings.pool.open_files,
+        keep_leftovers=settings.pool.leftovers == "keep",
         result_limit=settings.jobs.max_result_bytes,
         max_depth=settings.message.max_depth,
         kill_grace=settings.pool.kill_grace_seconds,
         recycle_jobs=settings.pool.recycle_jobs,
+        recycle_age=settings.pool.recycle_age_seconds,
+        recycle_memory=settings.pool.recycle_memory,
         start_timeout=settings.pool.start_timeout_seconds,
     )
 

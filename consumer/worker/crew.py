@@ -49,6 +49,7 @@ class Crew:
     def __init__(self, config: PoolConfig, listener: Listener, clock: Clock) -> None:
         self.teams = {sort: Team() for sort in Sort}
         self.offers: Mapping[str, Offer] = {}
+        self.shared_memory = 0
         self._zygotes = Respawn()
         self._config = config
         self._listener = listener
@@ -74,6 +75,7 @@ class Crew:
         """Raises JobModulesError."""
         self._nursery = Nursery(self._config, self._listener)
         self.offers = await self._nursery.open()
+        self.shared_memory = self._nursery.used
         sorts = {offer.sort for offer in self.offers.values()}
         self.teams[Sort.CPU].size = self._config.processes if Sort.CPU in sorts else 0
         self.teams[Sort.IO].size = self._config.io_processes if Sort.IO in sorts else 0

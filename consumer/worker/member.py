@@ -312,9 +312,10 @@ class Member(asyncio.Protocol):
         """Tell what became of the one that ran, and return those that did not."""
         if begun and (self.has_begun(begun[0]) or begun[0].cancelled or begun[0].is_lost_again()):
             running = begun.popleft()
-            if running.overran:
+            outcome = self._last_outcome(running, death)
+            if isinstance(outcome, TimedOut):
                 self._reason = running.overran_by
-            self._listener.run_over(self, running, self._last_outcome(running, death))
+            self._listener.run_over(self, running, outcome)
         for run in begun:
             run.undo()
         return [*begun]

@@ -16,6 +16,12 @@ class Needs:
         self._known: dict[str, int] = {}
         self._largest = 0
 
+    def shrink(self, room: int) -> None:
+        """By what all of them share already."""
+        if self._room:
+            self._room = max(self._room - room, 1)
+            self._share = self._room // self._places
+
     @property
     def scarce(self) -> bool:
         """False while any runs fit together, so that nobody needs to reckon."""

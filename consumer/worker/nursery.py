@@ -75,6 +75,7 @@ class Nursery:
         self._deaths: dict[int, asyncio.Future[Death]] = {}
         self._next = 0
         self._memory_limit = 0
+        self.used = 0
         self._pulse = Pulse(self._ping, self._give_up)
         self.lost: asyncio.Future[None] = loop.create_future()
 
@@ -117,7 +118,7 @@ class Nursery:
             path=self._config.path,
             memory=self._config.memory_limit,
             container=self._config.container_memory,
-            children=self._config.processes + self._config.io_processes,
+            children={Sort.CPU: self._config.processes, Sort.IO: self._config.io_processes},
             cpu=self._config.cpu_limit,
             files=self._config.open_files,
             keep=self._config.keep_leftovers,
@@ -205,8 +206,8 @@ class Nursery:
                 self._catalogue.append(piece)
             case {"pong": True}:
                 self._pulse.answered()
-            case {"ready": True, "memory": memory}:
-                self._memory_limit = memory
+            case {"ready": True, "memory": memory, "used": used}:
+                self._memory_limit, self.used = memory, used
                 self._output.drain()
                 self._output.finish()
                 self._ready.set_result(None)

@@ -67,6 +67,7 @@ class Pool:
         """Return once every child is ready. Raises JobModulesError."""
         pool = cls(config, observer, clock)
         await pool._crew.open()
+        pool._needs.shrink(pool._crew.shared_memory)
         try:
             await pool._until(lambda: pool.full or not pool.healthy)
         except asyncio.CancelledError:

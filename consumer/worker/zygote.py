@@ -4,7 +4,7 @@ Not multiprocessing's forkserver, which imports the parent's __main__ into child
 It is started with one file descriptor, a socket to the parent, over which both send JSON packets:
 
     from the parent                                         from the zygote
-    {modules, path, place, parent, limits...} (first)       {catalogue: piece} ..., {ready, memory} | {error}
+    {modules, path, place, parent, limits...} (first)       {catalogue: piece} ..., {ready, ...} | {error}
     {fork: n, sort} with the child's two sockets and mark   {forked: n, pid} | {not_forked: n, why}
     {kill: pid, signal}                                     {died: pid, status, cpu, memory}
     {ping: true}                                            {pong: true}
@@ -19,6 +19,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -49,7 +50,7 @@ def main(control: socket.socket) -> None:
     Records.install(order["level"])
     try:
         kinds = load(order["modules"], order["path"])
-        limits = _limits(order)
+        limits = _limits(order, kinds)
     except LoadError as error:
         control.send(_packet(error=str(error)))
         return
@@ -61,10 +62,11 @@ def main(control: socket.socket) -> None:
     Zygote(control, kinds, limits, order["place"]).serve()
 
 
-def _limits(order: dict[str, Any]) -> Limits:
+def _limits(order: dict[str, Any], kinds: Mapping[str, Kind]) -> Limits:
     """Only now, since what the job modules take counts too."""
     used = process.data_size()
-    memory = allowance(explicit=order["memory"], container=order["container"], children=order["children"], used=used)
+    children = sum(order["children"][sort] for sort in Sort if _of_sort(sort, kinds))
+    memory = allowance(explicit=order["memory"], container=order["container"], children=max(children, 1), used=used)
     if memory and memory < used + used // 4:
         raise LoadError(
             f"the memory limit of a child is {memory} bytes of data, and the job modules take {used} of them before "
@@ -78,7 +80,7 @@ def _offer(control: socket.socket, kinds: Mapping[str, Kind], limits: Limits) ->
     text = catalogue.encode(kind.offer for kind in kinds.values()).decode()
     for start in range(0, len(text), _PIECE):
         control.send(_packet(catalogue=text[start : start + _PIECE]))
-    control.send(_packet(ready=True, memory=limits.memory))
+    control.send(_packet(ready=True, memory=limits.memory, used=process.data_size()))
 
 
 def _of_sort(sort: Sort, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
@@ -110,6 +112,16 @@ class Zygote:
         except ConnectionError:
             pass
         self._reaper.end()
+        scratch.remove(self._place)
+
+    def _clear(self, folder: str) -> None:
+        """What a child that died had no time to remove. In a process of its own, for it may be much."""
+        if os.path.lexists(folder):
+            with suppress(OSError):  # of fork: the rest goes when the zygote does
+                pid = os.fork()
+                if pid == 0:
+                    scratch.remove_and_exit(folder)
+                self._reaper.spare(pid)
 
     def _turn(self) -> bool:
         control = self._control.fileno()
@@ -118,6 +130,7 @@ class Zygote:
             os.read(self._deaths, PACKET_LIMIT)
             for end in self._reaper.reap():
                 self._control.send(_packet(died=end.pid, status=end.status, cpu=end.cpu, memory=end.memory))
+                self._clear(scratch.place_of(end.pid, self._place))
         return control not in ready or self._obey()
 
     def _obey(self) -> bool:

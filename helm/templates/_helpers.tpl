@@ -51,7 +51,7 @@ labels:
 {{- add .Values.drainSeconds 10 }}
 {{- end }}
 
-{{/* What each child may use, in bytes: the pod's limit less 128Mi for the parent, in equal shares. */}}
+{{/* What each child may use, in bytes, as the daemon reckons: the pod's limit less 128Mi for the parent, in equal shares. */}}
 {{- define "consumer.childMemory" -}}
 {{- $limit := .Values.resources.limits.memory }}
 {{- $mebibytes := regexFind "^[0-9]+" $limit | int64 | mul (hasSuffix "Gi" $limit | ternary 1024 1) }}
@@ -81,11 +81,7 @@ labels:
 {{- end }}
 
 {{- define "consumer.settings" -}}
-{{- $settings := deepCopy .Values.config }}
-{{- if not (hasKey $settings.pool "memory_limit") }}
-{{- $_ := set $settings.pool "memory_limit" (include "consumer.childMemory" . | int64) }}
-{{- end }}
-{{- include "consumer.toml" (dict "path" list "table" $settings) | trim }}
+{{- include "consumer.toml" (dict "path" list "table" .Values.config) | trim }}
 {{- end }}
 
 {{/* Prometheus rule text is full of braces of its own, so thresholds stand in it as ${name}. */}}

@@ -54,7 +54,7 @@ def test_the_chart_sets_only_settings_that_the_daemon_has(default: Release) -> N
     assert set(environment(default)) == OURS
     assert default.settings == {
         "http": {"host": "0.0.0.0", "port": 8080},
-        "pool": {"processes": 1, "memory_limit": 384 * 1024**2},
+        "pool": {"processes": 1},
     }
 
 
@@ -65,7 +65,7 @@ def test_the_settings_file_holds_what_the_values_say(production: Release) -> Non
         "http": {"host": "0.0.0.0", "port": 8080},
         "jobs": {"modules": ["thumbnails.jobs"], "path": "/opt/thumbnails"},
         "log": {"level": "info"},
-        "pool": {"processes": 4, "memory_limit": (3 * 1024 - 128) * 1024**2 // 4},
+        "pool": {"processes": 4},
     }
 
 
@@ -112,8 +112,8 @@ def test_any_setting_comes_back_from_toml_as_it_was(chart: helm_python.Chart, aw
     assert release.settings["a table"]["deep.er"]["value"] == awkward
 
 
-def test_no_memory_limit_for_children_is_a_choice_that_is_kept(chart: helm_python.Chart) -> None:
-    assert render(chart, {"config": {"pool": {"memory_limit": 0}}}).settings["pool"]["memory_limit"] == 0
+def test_the_memory_of_children_is_the_daemons_to_reckon_unless_the_values_say(chart: helm_python.Chart) -> None:
+    assert render(chart, {"config": {"pool": {"memory_limit": -1}}}).settings["pool"]["memory_limit"] == -1
 
 
 def test_the_settings_file_is_mounted_where_the_daemon_looks(default: Release) -> None:

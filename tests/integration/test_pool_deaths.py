@@ -9,7 +9,7 @@ import pytest
 
 from consumer.core.outcome import Crashed, Failed, Interrupted, Succeeded
 from schemas.codes import Code
-from tests.support.pools import CONFIG, alive, gone, pool, state
+from tests.support.pools import CONFIG, alive, gone, pool, state, zygote_of
 from tests.support.waiting import eventually, until
 
 MEMORY_LIMIT = 600 * 1024 * 1024
@@ -193,10 +193,6 @@ async def test_the_death_of_the_zygote_charges_nobody_and_a_new_one_takes_over()
         assert all(isinstance(outcome, Succeeded) for outcome in await asyncio.gather(*queued))
         await gone(pids)
         await bench.until_full()
-
-
-def zygote_of(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 async def test_children_that_cant_start_any_more_make_the_pool_unhealthy_and_cost_no_job_anything(

@@ -192,10 +192,10 @@ def shares_memory(payload: int) -> None:
 
 @job("reserves", timeout=10)
 def reserves(payload: int) -> int:
-    """Map far more than there is, as libraries do, and use next to nothing of it."""
+    """Map far more than there is, as libraries do, and use next to nothing of it. 0x4000 is MAP_NORESERVE."""
     import mmap
 
-    with mmap.mmap(-1, payload, prot=mmap.PROT_READ):
+    with mmap.mmap(-1, payload, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, prot=mmap.PROT_READ):
         return payload
 
 

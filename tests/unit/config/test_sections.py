@@ -54,3 +54,11 @@ def test_a_wrong_management_url_is_one_sentence_that_doesn_t_quote_it(
     sentence = refused(monkeypatch, MANAGEMENT_URL=url)
     assert "wanted http://host:port or https://host:port, without user and password" in sentence
     assert SECRET not in sentence
+
+
+def test_a_limit_of_open_files_that_no_child_could_live_with_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONSUMER_POOL__OPEN_FILES", "20")
+    with pytest.raises(ValueError, match=r"setting pool\.open_files .*: wanted 0, or at least 64, found '20'"):
+        load()
+    monkeypatch.setenv("CONSUMER_POOL__OPEN_FILES", "64")
+    assert load().pool.open_files == 64

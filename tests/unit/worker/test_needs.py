@@ -21,6 +21,16 @@ def test_there_is_nothing_to_reckon_where_there_is_no_limit() -> None:
     assert not needs.scarce
 
 
+def test_what_all_children_share_is_no_room_for_runs() -> None:
+    needs = Needs(room=1_000, places=4)
+    needs.shrink(600)
+    assert needs.of("new") == 100
+    unlimited = Needs(room=0, places=4)
+    unlimited.shrink(600)
+    unlimited.learn("large", 10**12)
+    assert not unlimited.scarce
+
+
 def test_what_does_not_fit_beside_others_fits_alone() -> None:
     needs = Needs(room=1_000, places=4)
     assert needs.fit([600, 300], 100)
