@@ -30,6 +30,10 @@ class Reaper:
     def add(self, pid: int) -> None:
         self._children.add(pid)
 
+    def spare(self, pid: int) -> None:
+        """One that the zygote started for itself."""
+        self._residents.add(pid)
+
     def kill(self, pid: int, number: int) -> None:
         if pid in self._children:
             process.kill_group(pid, number)

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 
 def new_place() -> str:
@@ -26,10 +27,18 @@ def make(place: str) -> Path:
 
 def remove(folder: str) -> None:
     """With all that is in it, and nothing that a link leads to, though a job took our right to look into it."""
-    with suppress(FileNotFoundError):
+    with suppress(OSError):
         if not _removed(folder):
             _open_up(folder)
             _removed(folder)
+
+
+def remove_and_exit(folder: str) -> NoReturn:
+    """All that a process does that was forked for it."""
+    try:
+        remove(folder)
+    finally:
+        os._exit(0)
 
 
 def _removed(folder: str) -> bool:
