@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import sys
 import time
 from functools import lru_cache
@@ -11,6 +12,7 @@ import structlog
 from structlog.typing import EventDict
 
 VALUE_LIMIT = 2_000
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
@@ -23,6 +25,8 @@ def configure(level: str, form: Literal["auto", "json", "console"]) -> None:
         structlog.processors.format_exc_info,
         bounded,
     ]
+    if not as_json:
+        shared.append(escaped)
     renderer: Any = _json_line if as_json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     structlog.configure(
         processors=[*shared, renderer],
@@ -69,6 +73,14 @@ def bounded(_: Any, __: str, event: EventDict) -> EventDict:
     for name, value in event.items():
         if isinstance(value, str) and len(value) > VALUE_LIMIT:
             event[name] = value[:VALUE_LIMIT] + "…"
+    return event
+
+
+def escaped(_: Any, __: str, event: EventDict) -> EventDict:
+    """What a job prints must not drive the terminal of whoever watches. JSON escapes by itself."""
+    for name, value in event.items():
+        if isinstance(value, str) and not value.isprintable():
+            event[name] = _CONTROLS.sub(lambda found: repr(found.group())[1:-1], value)
     return event
 
 

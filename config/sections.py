@@ -152,6 +152,7 @@ class Jobs(Section):
     modules: CommaList
     path: str
     max_result_bytes: PositiveInt
+    max_log_bytes: NonNegativeInt
     crash_limit: PositiveInt
     unknown_kind_grace_seconds: NonNegativeInt
 

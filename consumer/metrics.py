@@ -44,7 +44,7 @@ SESSION_REASONS = (
     "undecodable",
     "watchdog",
 )
-EXIT_REASONS = ("crash", "out_of_memory", "timeout", "stopped", "damaged", "recycle", "drain")
+EXIT_REASONS = ("crash", "out_of_memory", "timeout", "cancel", "stopped", "damaged", "recycle", "drain")
 STORE_OPERATIONS = (
     "claim",
     "write",

@@ -4,6 +4,7 @@ import socket
 import time
 from collections.abc import Iterable
 
+from config.logging import LEVELS
 from config.sections import Kind
 from config.settings import Settings
 from consumer.broker.connection import BrokerConfig, Files
@@ -66,6 +67,8 @@ def pool_of(settings: Settings) -> PoolConfig:
         open_files=settings.pool.open_files,
         keep_leftovers=settings.pool.leftovers == "keep",
         result_limit=settings.jobs.max_result_bytes,
+        log_limit=settings.jobs.max_log_bytes,
+        log_level=LEVELS[settings.log.level],
         max_depth=settings.message.max_depth,
         kill_grace=settings.pool.kill_grace_seconds,
         recycle_jobs=settings.pool.recycle_jobs,

@@ -43,3 +43,10 @@ async def test_what_a_job_says_is_a_field_of_one_log_line(kind: str, about: dict
         Watched().observer.said(kind, "a", "stderr", 'x\n{"event": "forged"}', attempt=2, level=logging.WARNING)
     text = {"stream": "stderr", "text": 'x\n{"event": "forged"}'}
     assert lines == [{"event": "job said", "log_level": "warning", **about, **text}]
+
+
+@pytest.mark.parametrize(("level", "known"), [(5, "debug"), (25, "info"), (30, "warning"), (1000, "critical")])
+async def test_a_level_that_is_none_of_ours_counts_as_the_one_below(level: int, known: str) -> None:
+    with capture_logs() as lines:
+        Watched().observer.said("k", "a", "a.library", "x", level=level)
+    assert [line["log_level"] for line in lines] == [known]
