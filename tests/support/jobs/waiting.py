@@ -109,3 +109,10 @@ async def leaves_tasks(payload: str) -> str:
 def _write(path: str, text: str) -> None:
     with Path(path).open("a") as file:
         file.write(text)
+
+
+@job("async_prints", timeout=60)
+async def async_prints(payload: str, context: JobContext) -> None:
+    await asyncio.sleep(0)
+    sys.stdout.write(f"{payload} printed\n")
+    context.logger.info("%s logged", payload)
