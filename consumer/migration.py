@@ -5,7 +5,7 @@ Every step can be done again, so a run that was interrupted is completed by the 
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from config.settings import Settings
@@ -23,8 +23,9 @@ from consumer.core.migration import Migration, Move
 from consumer.core.topology import Topology
 from consumer.wiring import broker_of, topology_of
 
-PATIENCE = 2.0
-"""Seconds. To newer brokers also somebody who has just gone, or takes single messages, is a consumer for a moment."""
+LOOKS, BETWEEN_LOOKS = 8, 0.25
+"""How patiently to wait, in seconds, for consumers to go: to newer brokers also somebody who has just gone, or who
+takes single messages, is one for a moment."""
 ROUNDS = 3
 """How often an old queue is looked at again: a daemon of the old version that comes back binds it again."""
 
@@ -85,13 +86,12 @@ class _Run:
         return self._report
 
     async def _calm(self) -> dict[str, Depth]:
-        """The old queues when nobody consumes from them any more, or after our patience."""
-        depths = await self._depths()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
-                while any(depth.consumers for depth in depths.values()):
-                    await asyncio.sleep(PATIENCE / 20)
-                    depths = await self._depths()
+        """The old queues when nobody consumes from them any more, or after the last look."""
+        for _ in range(LOOKS):
+            depths = await self._depths()
+            if not any(depth.consumers for depth in depths.values()):
+                break
+            await asyncio.sleep(BETWEEN_LOOKS)
         return depths
 
     async def _depths(self) -> dict[str, Depth]:

@@ -17,9 +17,10 @@ from consumer.core.errors import TopologyError
 from consumer.core.job import Message
 from consumer.core.topology import Binding
 
-BATCH = 200
-BATCH_BYTES = 32 * 1024 * 1024
-"""In hand at a time, at least one message."""
+IN_HAND = 50
+"""Messages at a time."""
+QUIET = 5.0
+"""Seconds without a message after which somebody else has taken the rest."""
 Publish = Callable[[Message], Awaitable[None]]
 
 
@@ -78,31 +79,28 @@ class Mover:
         What isn't acked goes back when the channel closes, so an interruption leaves a message in both queues at worst.
         """
         channel = await open_channel(self._connection)
+        arrived = asyncio.Queue[DeliveredMessage]()
+        numbers = iter(range(most))
         moved = 0
-        while moved < most and (batch := await _take(channel, queue, min(BATCH, most - moved))):
-            done = await asyncio.gather(*(_hand_on(channel, got, publish) for got in batch), return_exceptions=True)
-            for failure in done:
-                if failure is not None:
-                    raise failure
-            moved += len(batch)
+
+        async def hand_on() -> None:
+            nonlocal moved
+            for _ in numbers:
+                await _hand_on(channel, await asyncio.wait_for(arrived.get(), QUIET), publish)
+                moved += 1
+
+        await channel.basic_qos(prefetch_count=IN_HAND, timeout=ANSWER)
+        await channel.basic_consume(queue, arrived.put, timeout=ANSWER)
+        done = await asyncio.gather(*(hand_on() for _ in range(IN_HAND)), return_exceptions=True)
         await channel.close()
+        for failure in done:
+            if failure is not None and not isinstance(failure, TimeoutError):
+                raise failure
         return moved
 
 
-async def _take(channel: AbstractChannel, queue: str, most: int) -> list[DeliveredMessage]:
-    batch: list[DeliveredMessage] = []
-    size = 0
-    while len(batch) < most and size < BATCH_BYTES:
-        got = await channel.basic_get(queue, timeout=ANSWER)
-        if got.delivery_tag is None:
-            break
-        batch.append(got)
-        size += len(got.body)
-    return batch
-
-
 async def _hand_on(channel: AbstractChannel, got: DeliveredMessage, publish: Publish) -> None:
-    assert got.delivery_tag is not None, "it was taken"
+    assert got.delivery_tag is not None, "it was consumed"
     await publish(message_of(got))
     await channel.basic_ack(got.delivery_tag)
 
