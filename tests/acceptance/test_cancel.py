@@ -3,10 +3,14 @@
 import asyncio
 import json
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
+from consumer.core.ports import Store
 from consumer.store.open import open_store
+from tests.contract.stores import claim_of, run_of, success
 from tests.support.command import consumer
 from tests.support.daemon import Daemon, Line
 from tests.support.marks import Marks
@@ -32,6 +36,15 @@ def store_url(request: pytest.FixtureRequest) -> str:
     return url
 
 
+@asynccontextmanager
+async def opened(store_url: str) -> AsyncIterator[Store]:
+    store = await open_store(store_url)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
 async def has_status(store_url: str, key: str, status: str) -> None:
     async def so() -> bool:
         return (await rows(store_url)).get(key, {}).get("status") == status
@@ -43,9 +56,15 @@ def duplicate(line: Line) -> bool:
     return line.get("disposition") == "duplicate" and line["reason"] == "cancelled"
 
 
-async def cancel(key: str, chosen: dict[str, str]) -> None:
-    done = await consumer("cancel", JOBS[key], key, settings=chosen)
-    assert (done.code, done.err) == (0, ""), done
+async def shows_its_progress(chosen: dict[str, str], store: Store) -> None:
+    async def is_noted() -> bool:
+        row = await store.find("goes_on", "running")
+        return row is not None and row.progress is not None
+
+    await eventually(is_noted, "progress is in the store")
+    status = await consumer("status", "goes_on", "running", "--json", settings=chosen)
+    assert (status.code, status.err) == (0, ""), status
+    assert json.loads(status.out)["progress"] == {"fraction": 0.25, "note": "one of four"}
 
 
 async def put_in_their_places(producer: Producer, marks: Marks, store_url: str) -> None:
@@ -68,8 +87,13 @@ async def test_a_job_that_is_cancelled_never_runs_again_wherever_it_was(
         async with Daemon(chosen) as daemon:
             await daemon.ready()
             await put_in_their_places(producer, marks, store_url)
-            await asyncio.gather(*(cancel(key, chosen) for key in JOBS.keys() - {"running"}))
-            await cancel("running", chosen)  # last, since the only child runs the others when it is over
+            async with opened(store_url) as store:
+                await shows_its_progress(chosen, store)
+                for key in JOBS.keys() - {"running"}:
+                    await store.cancel(JOBS[key], key, "a test")
+            # last, since the only child runs the others when it is over
+            done = await consumer("cancel", "goes_on", "running", settings=chosen)
+            assert (done.code, done.err) == (0, ""), done
             # each message is acked as soon as it comes by; that of the unseen job never came
             settled = await daemon.logged(duplicate, len(JOBS) - 1)
             assert {line["key"] for line in settled} == JOBS.keys() - {"unseen"}
@@ -97,9 +121,8 @@ async def test_the_result_of_a_run_that_ends_before_it_can_be_ended_is_dropped(
         await daemon.ready()
         await producer.submit("wait_for_gate", marks.payload, "a")
         await marks.of("a")
-        store = await open_store(sqlite_url)
-        await store.cancel("wait_for_gate", "a", "a test")
-        await store.close()
+        async with opened(sqlite_url) as store:
+            await store.cancel("wait_for_gate", "a", "a test")
         marks.open_gate()
         await daemon.logged(duplicate)
         row = (await rows(sqlite_url))["a"]
@@ -107,12 +130,10 @@ async def test_the_result_of_a_run_that_ends_before_it_can_be_ended_is_dropped(
         assert len(marks.all) == 1
 
 
-async def test_the_command_says_what_it_did_and_to_whom(amqp_url: str, sqlite_url: str, marks: Marks) -> None:
-    chosen = settings(amqp_url, sqlite_url)
-    async with Daemon(chosen) as daemon, Producer(amqp_url) as producer:
-        await daemon.ready()
-        await producer.submit("echo", 1, "done")
-        await has_status(sqlite_url, "done", "succeeded")
+async def test_the_command_needs_no_broker_and_says_what_it_did_and_to_whom(sqlite_url: str) -> None:
+    chosen = settings("amqp://127.0.0.1:1", sqlite_url)
+    async with opened(sqlite_url) as store:
+        await store.write(success(await run_of(store, claim_of("done", kind="echo"))))
     done, again, over, odd = await asyncio.gather(
         consumer("cancel", "echo", "later", settings=chosen),
         consumer("cancel", "echo", "later", "--json", settings=chosen),
@@ -134,21 +155,3 @@ async def test_the_command_says_what_it_did_and_to_whom(amqp_url: str, sqlite_ur
     resubmitted = await consumer("submit", "echo", "1", "--key", "later", settings=chosen)
     assert (resubmitted.code, resubmitted.out) == (2, "")
     assert "was cancelled for good" in resubmitted.err
-
-
-async def test_status_shows_how_far_a_running_job_is(amqp_url: str, sqlite_url: str, marks: Marks) -> None:
-    chosen = settings(amqp_url, sqlite_url)
-    async with Daemon(chosen) as daemon, Producer(amqp_url) as producer:
-        await daemon.ready()
-        await producer.submit("goes_on", marks.payload, "a")
-        store = await open_store(sqlite_url)
-
-        async def is_noted() -> bool:
-            row = await store.find("goes_on", "a")
-            return row is not None and row.progress is not None
-
-        await eventually(is_noted, "progress is in the store")
-        await store.close()
-        status = await consumer("status", "goes_on", "a", "--json", settings=chosen)
-        assert (status.code, status.err) == (0, ""), status
-        assert json.loads(status.out)["progress"] == {"fraction": 0.25, "note": "one of four"}

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 import pytest
 
 from consumer.core.claim import ClaimRequest, Run
+from consumer.core.cooldown import Cooldown
 from consumer.core.errors import StoreRefused, StoreUnavailable
-from consumer.core.row import Change, Ref, Row, Status
+from consumer.core.row import Change, Mark, Ref, Row, Status
+from consumer.metrics import STORE_OPERATIONS
 from consumer.store.grouped import GroupedStore
 from consumer.store.memory import MemoryBackend
 from tests.contract.stores import claim_of
@@ -50,6 +52,31 @@ async def test_every_exchange_is_observed_with_the_size_of_its_batch() -> None:
         ("find", "ok", 1),
         ("probe", "ok", 1),
     ]
+
+
+async def test_what_the_helpers_of_the_daemon_ask_is_observed_under_names_that_the_metrics_know() -> None:
+    watch = Watch()
+    jobs, ref = store(watch), Ref("mail.send", "key-1", 1)
+    await jobs.cancel("mail.send", "key-1", "ann")
+    await jobs.cancelled([ref])
+    await jobs.progress([Mark(ref, 0.5, "")] * 2)
+    await jobs.outbox(50, 30_000)
+    await jobs.sent([1, 2, 3])
+    await jobs.cool(Cooldown("mail.send", 9, ""))
+    await jobs.warm("mail.send")
+    await jobs.cooldowns()
+    operations = [("cancel", 1), ("cancel", 1), ("progress", 2), ("outbox", 50), ("outbox", 3), *[("cooldown", 1)] * 3]
+    assert watch.seen == [(operation, "ok", size) for operation, size in operations]
+    assert {operation for operation, _ in operations} <= set(STORE_OPERATIONS)
+
+
+async def test_nothing_to_ask_costs_no_exchange() -> None:
+    watch = Watch()
+    jobs = store(watch)
+    assert await jobs.cancelled([]) == frozenset()
+    await jobs.progress([])
+    await jobs.sent([])
+    assert watch.seen == []
 
 
 async def test_an_error_is_observed_and_told_as_store_unavailable_without_its_values() -> None:
