@@ -43,7 +43,7 @@ class Canceller:
         try:
             cancelled = await self._store.cancelled(sorted(lasting, key=lambda ref: (ref.kind, ref.key)))
         except StoreUnavailable as error:
-            self._log.warning("nobody knows whether running jobs were cancelled", error=str(error))
+            self._log.debug("nobody knows whether running jobs were cancelled", error=str(error))
             return
         for ref in cancelled:
             if self._end(ref.kind, ref.key):

@@ -40,5 +40,5 @@ class Progress:
         try:
             await self._store.progress([Mark(refs[name], *said) for name, said in sorted(running.items())])
         except StoreUnavailable as error:
-            self._log.warning("progress not written", error=str(error))
+            self._log.debug("progress not written", error=str(error))
             self._latest = running | self._latest

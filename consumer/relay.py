@@ -60,7 +60,8 @@ class Relay:
                 await self._send(batch)
                 await self._forget()
         except StoreUnavailable as error:
-            self._log.warning("follow-ups wait for the store", error=str(error))
+            # The pipeline has said so already; this would say it every two seconds.
+            self._log.debug("follow-ups wait for the store", error=str(error))
 
     async def _send(self, batch: Sequence[Outgoing]) -> None:
         sent = await asyncio.gather(*map(self._is_sent, batch))

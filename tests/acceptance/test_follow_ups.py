@@ -6,7 +6,9 @@ import pytest
 
 from tests.support.daemon import Daemon
 from tests.support.marks import Marks
+from tests.support.outages import PATIENT, calm, nothing_is_left, paused
 from tests.support.producer import Producer
+from tests.support.proxy import Proxy
 from tests.support.rows import all_are
 from tests.support.settings import settings
 
@@ -70,3 +72,26 @@ async def test_a_daemon_that_dies_before_it_can_send_a_follow_up_neither_loses_n
         assert [ran.count(key) for key in ("p", "parent/p/1", "parent/p/2")] == [runs_of_the_parent, 1, 1]
         assert await producer.depth("jobs.default") == 0
         assert await producer.depth("jobs.default.dead") == 0
+
+
+async def test_a_follow_up_waits_for_a_broker_that_is_away_when_its_parent_is_done(
+    amqp_url: str, sqlite_url: str, marks: Marks
+) -> None:
+    async with (
+        Proxy(amqp_url) as proxy,
+        Daemon(settings(proxy.url, sqlite_url, **PATIENT)) as daemon,
+        Producer(amqp_url) as producer,
+    ):
+        await daemon.ready()
+        await producer.submit("parent", {**wishes(marks, {}), "gated": True}, "p")
+        await marks.of("p")
+        async with calm(daemon):
+            proxy.refuse()
+            proxy.cut()
+            await daemon.logged(paused)
+            marks.open_gate()
+            await all_are("succeeded", sqlite_url, 1)
+        proxy.accept()
+        assert (await all_are("succeeded", sqlite_url, 2)).keys() == {"p", "parent/p/1"}
+        assert len(marks.all) == 2
+        await nothing_is_left(daemon, producer)

@@ -28,8 +28,9 @@ class Wish(BaseModel):
     queue: str | None = None
 
 
-class Parent(Marked):
+class Parent(Gated):
     wishes: list[Wish]
+    gated: bool = False
 
 
 @job("mark", timeout=30)
@@ -81,6 +82,8 @@ def goes_on(payload: Marked, context: JobContext) -> str:
 def parent(payload: Parent, context: JobContext) -> str:
     """Ask for other jobs."""
     _mark(payload, context)
+    while payload.gated and not Path(payload.gate).exists():
+        time.sleep(0.01)
     for wish in payload.wishes:
         context.send("mark", {"marks": payload.marks}, delay=wish.delay, queue=wish.queue)
     return context.key
