@@ -1,4 +1,4 @@
-"""One-off operations for commands: submit, find, cancel, redrive, declare."""
+"""One-off operations for commands: submit, find, cancel, declare."""
 
 import os
 import pwd
@@ -9,16 +9,13 @@ from dataclasses import replace
 
 from config.settings import Settings
 from consumer.broker.connection import connect
-from consumer.broker.deadletters import dead_letters
 from consumer.broker.declare import Mode, faults
 from consumer.broker.publisher import AmqpPublisher
 from consumer.broker.session import open_session
 from consumer.core import fields
-from consumer.core.deadletters import code_of
 from consumer.core.decode import MAX_KEY, MAX_KIND, decode
 from consumer.core.errors import SettingsError
 from consumer.core.job import Message, Refusal
-from consumer.core.parcels import Copier
 from consumer.core.ports import Parcel, Store
 from consumer.core.row import Row, Status
 from consumer.core.sweep import PROPERTY_LIMIT, request
@@ -78,26 +75,6 @@ async def publishing(settings: Settings) -> AsyncIterator[AmqpPublisher]:
         await session.close()
 
 
-async def redrive(settings: Settings, code: str, limit: int) -> int:
-    """Send dead letters of one code back to work, each acked only after its copy is confirmed; return how many.
-
-    An interrupted redrive loses nothing: a letter that was sent and not acked is sent again, and its key absorbs
-    that. Those of other codes stay in the queue.
-    """
-    topology = topology_of(settings)
-    copier = Copier(topology, "redrive")
-    sent = 0
-    async with publishing(settings) as publisher, dead_letters(broker_of(settings), topology.dead_queue) as letters:
-        while sent < limit and (letter := await letters.take()) is not None:
-            tag, message = letter
-            if code_of(message.headers, topology.work_queue) != code:
-                continue
-            await publisher.publish(copier.redrive(message))
-            await letters.ack(tag)
-            sent += 1
-    return sent
-
-
 async def find(settings: Settings, kind: str, key: str) -> Row | None:
     async with closing_store(settings) as store:
         return await store.find(kind, key)
@@ -109,10 +86,11 @@ async def cancel(settings: Settings, kind: str, key: str) -> Row:
         if flaw := fields.flaw(value or None, limit):
             raise SettingsError(f"no job can be called so: its {name} {flaw}")
     async with closing_store(settings) as store:
-        return await store.cancel(kind, key, f"{_user()}@{socket.gethostname()}")
+        return await store.cancel(kind, key, who())
 
 
-def _user() -> str:
+def who() -> str:
+    """The user who runs this, and where."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # as in a container that runs under a number

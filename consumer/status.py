@@ -16,12 +16,12 @@ def describe(row: Row) -> dict[str, Any]:
         "attempt": row.attempt,
         "generation": row.generation or None,
         "crashes": row.crashes or None,
-        "submitted_at": _time(row.submitted_at),
-        "first_seen_at": _time(row.first_seen_at),
-        "started_at": _time(row.started_at),
-        "finished_at": _time(row.finished_at),
-        "due_at": _time(row.due_at),
-        "deadline": _time(row.deadline),
+        "submitted_at": time_of(row.submitted_at),
+        "first_seen_at": time_of(row.first_seen_at),
+        "started_at": time_of(row.started_at),
+        "finished_at": time_of(row.finished_at),
+        "due_at": time_of(row.due_at),
+        "deadline": time_of(row.deadline),
         "progress": _progress(row),
         "owner": row.owner,
         "cpu_seconds": round(row.cpu_seconds, 6) or None,
@@ -56,14 +56,14 @@ def _failure(past: Any) -> dict[str, Any]:
     return {
         "generation": past.generation,
         "attempt": past.attempt,
-        "at": _time(past.at),
+        "at": time_of(past.at),
         "code": past.code,
         "error": f"{past.error_type}: {past.message}",
         "owner": past.owner,
     }
 
 
-def _time(milliseconds: int | None) -> str | None:
+def time_of(milliseconds: int | None) -> str | None:
     if milliseconds is None:
         return None
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")

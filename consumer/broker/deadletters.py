@@ -1,37 +1,145 @@
-"""Taking dead letters in hand, one by one; what isn't acked goes back when the connection closes."""
+"""The dead-letter queue in hand: letters come in its order, are acked one by one, and all others go back in order."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from aiormq.abc import AbstractChannel
+from aiormq.abc import AbstractChannel, DeliveredMessage
+from aiormq.exceptions import ChannelNotFoundEntity
 
-from consumer.broker.connection import CLIENT_ERRORS, BrokerConfig, connect, is_our_cancellation, open_channel, reason
+from consumer.broker.acknowledger import Acknowledger
+from consumer.broker.connection import (
+    ANSWER,
+    CLIENT_ERRORS,
+    BrokerConfig,
+    connect,
+    is_our_cancellation,
+    open_channel,
+    reason,
+)
 from consumer.broker.delivery import message_of
-from consumer.core.errors import BrokerUnavailable
+from consumer.broker.session import QueueDepth
+from consumer.core.errors import BrokerUnavailable, TopologyError
 from consumer.core.job import Message
+
+PREFETCH = 200
+"""Letters that are under way to us at a time; those that we hold don't count."""
+IDLE = 0.3
+"""Seconds without a letter, after which the broker is asked whether there is one."""
+
+RETURN_LOOKS, BETWEEN_LOOKS = 20, 0.005
+"""How often, and how many seconds apart, we look whether the queue has got back what we gave back."""
 
 
 class DeadLetters:
-    """`take` until it says None. Letters that were taken and not acked are in the queue again afterwards."""
+    """`take` letters; then `ack` or `hold` each. A letter that is held costs us a number.
 
-    def __init__(self, channel: AbstractChannel, queue: str) -> None:
+    A consumer whose prefetch is used up by held letters gets no more, and a quorum queue can't raise it: so the next
+    consumer takes its place. Each has an unbroken run of the queue's letters, and gives it back as a whole: of several
+    consumers that give back at once, a quorum queue would mix the letters.
+    """
+
+    def __init__(self, channel: AbstractChannel, queue: str, prefetch: int) -> None:
         self._channel = channel
         self._queue = queue
+        self._prefetch = prefetch
+        self._acknowledger = Acknowledger(channel)
+        self._arrived: asyncio.Queue[DeliveredMessage | None] = asyncio.Queue()
+        self._runs: list[set[int]] = []
+        self._consumer: str | None = None
+        self._held = 0
+        self._stopped = False
+        channel.closing.add_done_callback(lambda _: self._arrived.put_nowait(None))
 
     async def take(self) -> tuple[int, Message] | None:
-        """The next letter and its tag, or None where there is no further one."""
-        try:
-            got = await self._channel.basic_get(self._queue)
-        except CLIENT_ERRORS as error:
-            raise self._away(error) from None
-        tag = got.delivery_tag
-        return None if tag is None else (tag, message_of(got))
+        """The next letter and its tag; None where there is no further one, or after `stop`."""
+        while not self._stopped:
+            if self._consumer is None or self._held > self._prefetch // 2:
+                await self._next_consumer()
+            try:
+                async with asyncio.timeout(IDLE):
+                    arrived = await self._arrived.get()
+            except TimeoutError:
+                if (await self.depth()).ready == 0 and self._arrived.empty():
+                    return None
+                continue
+            if self._channel.is_closed:
+                raise BrokerUnavailable(f"the broker closed the channel to {self._queue}: {self._why_closed()}")
+            if arrived is not None:
+                return arrived.delivery_tag or 0, message_of(arrived)
+        return None
 
-    async def ack(self, tag: int) -> None:
+    def stop(self) -> None:
+        """Let `take` say that there is none."""
+        self._stopped = True
+        self._arrived.put_nowait(None)
+
+    def hold(self, _tag: int) -> None:
+        """Not this one: keep it until the end, so that it is not delivered to us again."""
+        self._held += 1
+
+    def ack(self, tag: int) -> None:
+        if not self._acknowledger.ack(tag):
+            raise BrokerUnavailable(f"the broker closed the channel to {self._queue}: {self._why_closed()}")
+        for run in self._runs:
+            run.discard(tag)
+
+    async def depth(self) -> QueueDepth:
         try:
-            await self._channel.basic_ack(tag)
+            answer = await self._channel.queue_declare(self._queue, passive=True, timeout=ANSWER)
+        except ChannelNotFoundEntity:
+            raise TopologyError(f"there is no queue {self._queue}: 'consumer topology declare' makes it") from None
         except CLIENT_ERRORS as error:
             raise self._away(error) from None
+        return QueueDepth(answer.message_count or 0, answer.consumer_count or 0)
+
+    async def close(self) -> None:
+        """Give back what is in hand, in its order, and return when the broker has heard all of it."""
+        await self._cancel()
+        self._acknowledger.flush()
+        for run in filter(None, self._runs):
+            ready = (await self.depth()).ready
+            await self._channel.basic_nack(max(run), multiple=True, requeue=True)
+            await self._has(ready + len(run))
+        await self._channel.close()
+
+    async def _has(self, count: int) -> None:
+        """Wait until the queue has them back, unless somebody else takes them at once."""
+        for _ in range(RETURN_LOOKS):
+            if (await self.depth()).ready >= count:
+                return
+            await asyncio.sleep(BETWEEN_LOOKS)
+
+    async def _next_consumer(self) -> None:
+        await self._cancel()
+        self._runs.append(run := set())
+        self._held = 0
+
+        async def hand_over(delivered: DeliveredMessage) -> None:
+            run.add(delivered.delivery_tag or 0)
+            self._arrived.put_nowait(delivered)
+
+        try:
+            await self._channel.basic_qos(prefetch_count=self._prefetch, timeout=ANSWER)
+            answer = await self._channel.basic_consume(self._queue, hand_over, timeout=ANSWER)
+        except ChannelNotFoundEntity:
+            raise TopologyError(f"there is no queue {self._queue}: 'consumer topology declare' makes it") from None
+        except CLIENT_ERRORS as error:
+            raise self._away(error) from None
+        self._consumer = answer.consumer_tag
+
+    async def _cancel(self) -> None:
+        if self._consumer is None:
+            return
+        try:
+            await self._channel.basic_cancel(self._consumer, timeout=ANSWER)
+        except CLIENT_ERRORS as error:
+            raise self._away(error) from None
+
+    def _why_closed(self) -> str:
+        closing = self._channel.closing
+        error = closing.exception() if closing.done() and not closing.cancelled() else None
+        return reason(error) if error else "no reason given"
 
     def _away(self, error: BaseException) -> BaseException:
         if is_our_cancellation(error):
@@ -40,11 +148,11 @@ class DeadLetters:
 
 
 @asynccontextmanager
-async def dead_letters(config: BrokerConfig, queue: str) -> AsyncIterator[DeadLetters]:
+async def dead_letters(config: BrokerConfig, queue: str, prefetch: int = PREFETCH) -> AsyncIterator[DeadLetters]:
     connection = await connect(config, "dead letters")
     try:
-        channel = await open_channel(connection)
-        yield DeadLetters(channel, queue)
-        await channel.close()
+        letters = DeadLetters(await open_channel(connection), queue, prefetch)
+        yield letters
+        await letters.close()
     finally:
-        await connection.close()
+        await connection.hang_up()

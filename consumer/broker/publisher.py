@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
+from math import isnan
+from struct import pack, unpack
 from typing import Any
 
 from aiormq.abc import AbstractChannel, DeliveredMessage
@@ -107,10 +109,18 @@ def properties_of(message: Message) -> commands.Basic.Properties:
 
 
 def _encodable(value: Any) -> Any:
-    """A foreign header must never be the reason why a copy can't be written: what AMQP can't hold becomes text."""
+    """A foreign header must never be the reason why a copy can't be written: what the client can't write becomes text.
+
+    It reads text that isn't UTF-8 as bytes, and writes only bytearrays. It writes floats in four bytes: those that
+    need eight would come out as others, or not at all.
+    """
     match value:
-        case bool() | str() | bytes() | None | float() | datetime() | Decimal():
+        case bool() | str() | bytearray() | None | datetime() | Decimal():
             return value
+        case bytes():
+            return bytearray(value)
+        case float():
+            return value if _fits_in_four_bytes(value) else repr(value)
         case int():
             return value if -(2**63) <= value < 2**63 else str(value)
         case dict():
@@ -119,3 +129,10 @@ def _encodable(value: Any) -> Any:
             return [_encodable(item) for item in value]
         case _:
             return str(value)
+
+
+def _fits_in_four_bytes(value: float) -> bool:
+    try:
+        return isnan(value) or unpack(">f", pack(">f", value))[0] == value
+    except OverflowError:
+        return False

@@ -31,7 +31,7 @@ def submit(
     """Publish one job; returns once the broker has confirmed it."""
     with errors_as_sentences():
         due, until = _due(delay, not_before), _until(deadline)
-        body = _body(payload)
+        body = body_of(payload)
         chosen = settings()
         try:
             loads(body, max_depth=chosen.message.max_depth)
@@ -92,7 +92,7 @@ def _until(deadline: str) -> int | None:
     return until
 
 
-def _body(payload: str) -> bytes:
+def body_of(payload: str) -> bytes:
     try:
         if payload == "-":
             return typer.get_binary_stream("stdin").read()

@@ -37,6 +37,11 @@ def moment(text: str, option: str, now: int) -> int:
     return at(text, option) if "-" in text[1:] else after(text, option, now)
 
 
+def past(text: str, option: str, now: int) -> int:
+    """Likewise, but a duration ended now: 2h is two hours ago."""
+    return at(text, option) if "-" in text[1:] else _known(2 * now - after(text, option, now), text, option)
+
+
 def _known(milliseconds: int, text: str, option: str) -> int:
     if not 0 <= milliseconds <= MAX_TIME:
         raise SettingsError(f"{option} {text!r} is out of range: wanted a time between the years 1970 and 9999")

@@ -4,6 +4,7 @@ ConsumerError
 ├── SettingsError      exit 2    a setting is wrong; says which and what is wanted
 ├── JobModulesError    exit 3    job modules can't be imported or contradict each other
 ├── TopologyError      exit 4    queues or exchanges on the broker differ from what we need
+├── Unfinished         exit 1    a command stopped half-way, or had nothing to do; says how far it came
 ├── StoreRefused                 the store works, and can't hold this one item: no use in trying it again
 └── Unavailable                  our own I/O failed; never the job's fault, never fatal
     ├── StoreUnavailable
@@ -30,6 +31,10 @@ class JobModulesError(ConsumerError):
 
 class TopologyError(ConsumerError):
     exit_code = 4
+
+
+class Unfinished(ConsumerError):
+    exit_code = 1
 
 
 class StoreRefused(ConsumerError):

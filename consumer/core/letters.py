@@ -24,7 +24,7 @@ TYPE_LIMIT = 200
 COUNT_LIMIT = 2**31 - 1
 ID_LENGTH = 20
 """Hexadecimal digits."""
-_ID = re.compile(f"[0-9a-f]{{{ID_LENGTH}}}")
+ID = re.compile(f"[0-9a-f]{{{ID_LENGTH}}}")
 _ANY = 2 ** (2 * ID_LENGTH)
 _COUNTED_BY_THE_BROKER = ("x-delivery-count", "x-acquired-count")
 
@@ -142,7 +142,7 @@ def plain(text: Any, limit: int) -> str:
 def _id_of(message: Message) -> str:
     """Its header; or, for what the broker gave up by itself, made of all that doesn't change while it lies there."""
     told = message.headers.get(headers.DEAD_ID)
-    if isinstance(told, str) and _ID.fullmatch(told):
+    if isinstance(told, str) and ID.fullmatch(told):
         return told
     lasting = {name: item for name, item in message.headers.items() if name not in _COUNTED_BY_THE_BROKER}
     texts = exact.headers_text(Message(b"", lasting)), exact.properties_text(message)

@@ -96,6 +96,11 @@ class Copier:
         account[headers.GENERATION] = (generation if type(generation) is int else 0) + 1
         return Parcel(self.topology.namespace, self.topology.queue, _copy(message, account), "submit")
 
+    def back(self, message: Message, letter_id: str, code: str, dead_at: int) -> Parcel:
+        """A letter that was taken away, as it was. What only the broker said of it before is in our words now."""
+        account = {headers.CODE: code, headers.DEAD_AT: dead_at, **self._kept(message), headers.DEAD_ID: letter_id}
+        return Parcel(self.topology.dead_exchange, self.topology.queue, _copy(message, account), "dead_letter")
+
     def _delayed(self, message: Message, account: dict[str, Any], wait: int) -> Parcel:
         exchange, routing_key = self.topology.ladder.route(wait, self.topology.queue)
         known = {name: value for name, value in account.items() if value is not None}

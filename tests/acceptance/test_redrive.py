@@ -49,7 +49,7 @@ async def test_innocents_of_the_delivery_limit_are_collateral_and_are_redriven_i
         for code, sent in (("rejected", 0), ("collateral", buried)):
             async with Daemon(limited, "dead", "redrive", "--code", code) as process:
                 assert await process.wait() == 0
-                assert process.output.split() == ["redriven", str(sent)]
+                assert process.output.split() == ["redriven", str(sent), "redriven_too_often", "0"]
         async with Daemon(limited) as daemon:
             await daemon.ready()
             rows = await all_are("succeeded", postgres_url, INNOCENTS + 1)

@@ -1,0 +1,1 @@
+"""What `consumer dead` does: looking reads the index alone, and what takes letters out reads the queue."""

@@ -1,0 +1,77 @@
+"""Exported letters back into the dead-letter queue and its index, under the ids that they had."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from config.settings import Settings
+from consumer.broker.publisher import AmqpPublisher
+from consumer.core.decode import decode
+from consumer.core.errors import SettingsError
+from consumer.core.exact import NotExact
+from consumer.core.letter_index import LetterIndex, Wanted
+from consumer.core.letter_lines import Exported, exported
+from consumer.core.letters import letter_of
+from consumer.core.parcels import Copier
+from consumer.operations import closing_store, publishing
+from consumer.wiring import clock, rules_of, topology_of
+
+AT_ONCE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """`known`: letters that are in the queue already, which are left as they are."""
+
+    added: int
+    known: int
+
+
+def check(settings: Settings, name: str, lines: Iterable[str]) -> None:
+    """Raise SettingsError for the first line that can't be imported."""
+    queue = topology_of(settings).queue
+    for number, line in enumerate(lines, 1):
+        try:
+            letter = exported(line)
+        except NotExact as error:
+            raise SettingsError(f"{name}, line {number} is no exported letter: {error}; nothing was imported") from None
+        if letter.queue != queue:
+            raise SettingsError(
+                f"{name}, line {number} is a letter of queue '{letter.queue}', and this is '{queue}': "
+                "nothing was imported"
+            )
+
+
+async def bring_back(settings: Settings, lines: Iterator[str]) -> Imported:
+    """Lines that were checked. Each letter is confirmed, and then in the index: a second import adds none of them."""
+    counts = Imported(0, 0)
+    async with closing_store(settings) as store, publishing(settings) as publisher:
+        desk = Incoming(settings, store.letters, publisher)
+        while batch := {letter.id: letter for letter in map(exported, islice(lines, AT_ONCE))}:
+            added = await desk.add(batch)
+            counts = Imported(counts.added + added, counts.known + len(batch) - added)
+    return counts
+
+
+class Incoming:
+    def __init__(self, settings: Settings, index: LetterIndex, publisher: AmqpPublisher) -> None:
+        self._topology = topology_of(settings)
+        self._copier = Copier(self._topology, "import")
+        self._rules = rules_of(settings, "").decode
+        self._index = index
+        self._publisher = publisher
+
+    async def add(self, batch: dict[str, Exported]) -> int:
+        listed = Wanted(self._topology.queue, ids=frozenset(batch))
+        known = {entry.id for entry in await self._index.page(listed, len(batch), after=None, oldest_first=True)}
+        new = [letter for letter in batch.values() if letter.id not in known]
+        await asyncio.gather(*map(self._add, new))
+        return len(new)
+
+    async def _add(self, letter: Exported) -> None:
+        parcel = self._copier.back(letter.message, letter.id, letter.code, letter.dead_at)
+        await self._publisher.publish(parcel)
+        job = decode(parcel.message, self._rules)
+        noted = letter_of(parcel.message, self._topology, (job.kind, job.key), clock())
+        await self._index.bury(replace(noted, state_at=clock()))

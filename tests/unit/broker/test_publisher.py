@@ -1,0 +1,43 @@
+"""What producers may have put into headers never stops a copy: it is written as it was, or as text."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pamqp import decode, encode
+
+from consumer.broker.publisher import properties_of
+from consumer.core.job import Message
+
+
+def written(value: Any) -> Any:
+    """What somebody reads who gets the copy."""
+    table = properties_of(Message(b"", {"theirs": value}, message_id="id")).headers
+    assert table is not None
+    return decode.field_table(encode.field_table(table))[1]["theirs"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(None, True, 0, -(2**63), 2**63 - 1, "text", "", 0.5, Decimal("1.10"), datetime(2024, 1, 2, tzinfo=UTC)),
+        *(bytearray(b"\xff\x00"), [1, ["x", None]], {"deep": {"er": [1.5]}}, {}),
+    ],
+)
+def test_a_header_is_written_as_it_was(value: Any) -> None:
+    assert written(value) == value
+    assert type(written(value)) is type(value)
+
+
+def test_text_that_is_not_utf_8_keeps_its_bytes() -> None:
+    assert written(b"caf\xe9") == b"caf\xe9"
+    assert written([{"deep": b"\xff"}]) == [{"deep": b"\xff"}]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.1, "1.1"), (1e300, "1e+300"), (1_700_000_000.25, "1700000000.25"), (2**63, str(2**63)), (object, str(object))],
+)
+def test_what_the_client_can_not_write_exactly_becomes_text(value: Any, text: str) -> None:
+    assert written(value) == text
