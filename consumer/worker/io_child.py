@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import time
+import traceback
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, cast
@@ -20,14 +21,15 @@ from consumer.worker.loading import Kind
 from consumer.worker.mark import Mark
 from consumer.worker.payload import checked, encoded
 from consumer.worker.report import report, usage
-from consumer.worker.scope import Backstage, Scope
+from consumer.worker.scope import Backstage
 from consumer.worker.timer import CANCELLED, TIMED_OUT, overrun
 from consumer.worker.wire import TICKET_LIMIT, Frame, Parser, Type, head, whole
 
 BEAT = 0.02
 """Seconds between two signs of life of a loop that waits."""
 _ANY_LENGTH = 2**32
-_Ended = tuple[Scope, dict[str, Any] | None, bytes]
+_Ended = tuple[dict[str, Any] | None, bytes]
+"""What failed, or the result."""
 
 
 def live(
@@ -54,7 +56,7 @@ def live(
     for end in (stream, tickets):
         end.setblocking(False)
     backstage = Backstage.in_child(tickets, limits.log, place)
-    child = IoChild(tickets, kinds, limits, backstage, loop)
+    child = IoChild(tickets, kinds, limits, backstage, seen)
     loop.run_until_complete(loop.create_unix_connection(lambda: child, sock=stream))
     loop.run_forever()
 
@@ -66,18 +68,17 @@ class IoChild(asyncio.Protocol):
         kinds: Mapping[str, Kind],
         limits: Limits,
         backstage: Backstage,
-        loop: asyncio.AbstractEventLoop,
+        mark: Mark,
     ) -> None:
         self._tickets = tickets
         self._kinds = kinds
         self._limits = limits
         self._backstage = backstage
-        self._loop = loop
+        self._mark = mark
         self._parser = Parser(_ANY_LENGTH)
         self._bodies: deque[Frame] = deque()
         self._bodiless: deque[Frame] = deque()
         self._jobs: dict[int, IoJob] = {}
-        self._mains: dict[int, asyncio.Task[_Ended]] = {}
         self._attending: set[asyncio.Task[None]] = set()
         self._beating = False
         self._last = False
@@ -85,6 +86,7 @@ class IoChild(asyncio.Protocol):
     # hearing
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._loop = asyncio.get_running_loop()
         self._transport = cast("asyncio.Transport", transport)
         self._transport.write(head(Type.READY, 0))
         self._loop.add_reader(self._tickets, self._claim)
@@ -130,7 +132,7 @@ class IoChild(asyncio.Protocol):
 
     def _start(self, frame: Frame) -> None:
         job = self._jobs[frame.job_id] = IoJob(frame.job_id)
-        main = self._mains[job.id] = job.start(self._main(job, frame))
+        main = job.start(self._main(job, frame))
         attending = self._loop.create_task(self._attend(job, main))
         self._attending.add(attending)
         attending.add_done_callback(self._attending.discard)
@@ -139,42 +141,46 @@ class IoChild(asyncio.Protocol):
 
     async def _attend(self, job: IoJob, main: asyncio.Task[_Ended]) -> None:
         """Until the job and all that it left in the loop are over. In our own context, where no job can cancel us."""
-        started_at = time.time()
-        await asyncio.wait([main])
-        while leftovers := job.cancel_all():
-            await asyncio.wait(leftovers)
-        del self._jobs[job.id], self._mains[job.id]
-        if job.threads:
-            self._transport.write(head(Type.LEAVING, job.id, b"threads"))
-        if isinstance(main.exception(), MemoryError):
-            self._transport.write(head(Type.OUT_OF_MEMORY, job.id))
-        else:
-            self._report(job, started_at, *main.result())
+        try:
+            await asyncio.wait([main])
+            while leftovers := job.cancel_all():
+                await asyncio.wait(leftovers)
+            del self._jobs[job.id]
+            if job.threads:
+                self._transport.write(head(Type.LEAVING, job.id, b"threads"))
+            self._report(job, main)
+        except BaseException:  # noqa: BLE001 - no memory for a report, say: let the parent see at whose step we ended
+            traceback.print_exc()
+            self._mark.enter(job.id)
+            os._exit(1)
         self._end_when_done()
 
-    def _report(
-        self, job: IoJob, started_at: float, scope: Scope, failed: dict[str, Any] | None, result: bytes
-    ) -> None:
-        scope.close()
-        self._transport.write(scope.preface(succeeded=failed is None))
-        for part in report(job.id, failed, result, usage(started_at, job.cpu_seconds)):
+    def _report(self, job: IoJob, main: asyncio.Task[_Ended]) -> None:
+        if not main.cancelled() and isinstance(main.exception(), MemoryError):
+            self._transport.write(head(Type.OUT_OF_MEMORY, job.id))
+            return
+        failed, result = (_failed(job, asyncio.CancelledError()), b"") if main.cancelled() else main.result()
+        assert job.scope is not None, "its task began"
+        job.scope.close()
+        self._transport.write(job.scope.preface(succeeded=failed is None))
+        for part in report(job.id, failed, result, usage(job.started_at, job.cpu_seconds)):
             self._transport.write(part)
 
     async def _main(self, job: IoJob, frame: Frame) -> _Ended:
-        """What failed, or the result. Raises MemoryError, and nothing else."""
+        """Raises MemoryError, and nothing else."""
         order = json.loads(frame.meta)
-        expires = time.monotonic() + order["timeout"]
-        scope = self._backstage.enter(job.id, order, expires, lambda: job.ended_by == CANCELLED)
+        job.timeout = order["timeout"]
+        expires = time.monotonic() + job.timeout
+        job.scope = self._backstage.enter(job.id, order, expires, lambda: job.ended_by == CANCELLED)
         try:
-            result = await self._call(order, frame.body, scope.context)
+            result = await self._call(order, frame.body, job.scope.context)
             if job.ended_by is not None:
                 raise JobTimeout("the handler went on after its timeout")  # noqa: TRY301
         except MemoryError:
             raise
         except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt are outcomes like others
-            timed_out = overrun(order["timeout"]) if job.ended_by == TIMED_OUT else None
-            return scope, failure.describe(error, timed_out), b""
-        return scope, None, result
+            return _failed(job, error), b""
+        return None, result
 
     async def _call(self, order: dict[str, Any], body: bytes, context: JobContext) -> bytes:
         kind = self._kinds.get(order["kind"])
@@ -184,11 +190,10 @@ class IoChild(asyncio.Protocol):
         return encoded(await cast("Any", kind.call(payload, context)), self._limits.result)
 
     def _cancel(self, job_id: int, why: bytes) -> None:
-        """Its ticket may still lie there; and a task that was cancelled before its first step would not begin."""
+        """Its ticket may still lie there."""
         self._claim()
-        if job_id in self._mains:
-            self._jobs[job_id].ended_by = why
-            self._loop.call_soon(self._mains[job_id].cancel)
+        if job_id in self._jobs:
+            self._jobs[job_id].end(why)
 
     # living
 
@@ -201,3 +206,12 @@ class IoChild(asyncio.Protocol):
     def _end_when_done(self) -> None:
         if self._last and not self._jobs and not self._bodiless:
             self._transport.close()
+
+
+def _failed(job: IoJob, error: BaseException) -> dict[str, Any]:
+    """A cancelled task is how the end of a job's time shows here; it is told as in a cpu child."""
+    if job.ended_by != TIMED_OUT:
+        return failure.describe(error, None)
+    if isinstance(error, asyncio.CancelledError):
+        error = JobTimeout().with_traceback(error.__traceback__)
+    return failure.describe(error, overrun(job.timeout))

@@ -2,14 +2,18 @@
 
 import asyncio
 import contextvars
+import os
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import count
 from threading import local
-from time import thread_time
-from typing import Any
+from time import thread_time, time
+from typing import TYPE_CHECKING, Any
 
 from consumer.worker.mark import THREADS, Mark
+
+if TYPE_CHECKING:
+    from consumer.worker.scope import Scope
 
 _Main = Coroutine[Any, Any, Any] | Generator[Any, None, Any]
 
@@ -19,8 +23,11 @@ class IoJob:
 
     def __init__(self, number: int) -> None:
         self.id = number
+        self.started_at = time()
+        self.timeout = 0.0
         self.cpu_seconds = 0.0
         self.ended_by: bytes | None = None
+        self.scope: Scope | None = None
         self.tasks: set[asyncio.Task[Any]] = set()
         self.threads: set[int] = set()
 
@@ -28,7 +35,13 @@ class IoJob:
         """In a context of its own, which all that it starts inherits."""
         context = contextvars.copy_context()
         context.run(_job.set, self)
-        return asyncio.get_running_loop().create_task(main, context=context)
+        self.main = asyncio.get_running_loop().create_task(main, context=context)
+        return self.main
+
+    def end(self, why: bytes) -> None:
+        """Not at once: a task that is cancelled before its first step does not begin."""
+        self.ended_by = why
+        asyncio.get_running_loop().call_soon(self.main.cancel)
 
     def cancel_all(self) -> set[asyncio.Task[Any]]:
         tasks = set(self.tasks)
@@ -47,6 +60,7 @@ def follow_steps(mark: Mark) -> None:
     """
     handles: Any = asyncio.Handle
     plain = handles._run  # noqa: SLF001
+    in_copy = False
 
     def run(handle: Any) -> None:
         job = handle._context.get(_job)  # noqa: SLF001
@@ -56,15 +70,23 @@ def follow_steps(mark: Mark) -> None:
             return
         mark.enter(job.id)
         began = thread_time()
-        try:
+        try:  # noqa: SIM105 - this is done for each step
             plain(handle)
         except (SystemExit, KeyboardInterrupt):
             pass  # they would end the loop, and the task has them already
-        finally:
-            mark.leave()
-            job.cpu_seconds += thread_time() - began
+        if in_copy:  # a handler forked, and this is the copy of us
+            os._exit(0)
+        mark.leave()
+        job.cpu_seconds += thread_time() - began
+
+    def become_a_copy() -> None:
+        """Loops that the copy begins itself are no business of ours."""
+        nonlocal in_copy
+        in_copy = True
+        handles._run = plain  # noqa: SLF001
 
     handles._run = run  # noqa: SLF001
+    os.register_at_fork(after_in_child=become_a_copy)
 
 
 def follow_tasks(loop: asyncio.AbstractEventLoop, main: _Main, **options: Any) -> asyncio.Task[Any]:

@@ -45,8 +45,9 @@ class IoMember(Member):
         self._listener.runs_back(taken)
 
     def release(self) -> None:
-        self.stolen_from = False
-        self._listener.runs_back([])
+        if self.stolen_from:
+            self.stolen_from = False
+            self._listener.runs_back([])
 
     def cancel(self, run: Run) -> None:
         run.overran = True

@@ -32,7 +32,10 @@ class Watched(Protocol):
         """Take back what has not begun, and send nothing for now."""
         ...
 
-    def release(self) -> None: ...
+    def release(self) -> None:
+        """The loop moves: it may get more."""
+        ...
+
     def cancel(self, run: Run) -> None:
         """Its time is over."""
         ...
@@ -81,12 +84,12 @@ class IoWatch:
 
     def _count_still_looks(self) -> None:
         """Looks and not seconds: where the daemon itself was stopped, they don't count."""
-        steps, before = self._mark.steps, self._still
-        self._still = before + 1 if steps == self._steps else 0
+        steps = self._mark.steps
+        self._still = self._still + 1 if steps == self._steps else 0
         self._steps = steps
         if self._still == _HELD_UP:
             self._member.hold()
-        elif before >= _HELD_UP and not self._still:
+        elif not self._still:
             self._member.release()
 
     def _hurry(self, now: float) -> bool:

@@ -140,11 +140,11 @@ async def test_a_child_has_its_two_sockets_and_no_library_of_the_parent() -> Non
 
 async def test_places_are_given_in_the_order_of_asking() -> None:
     async with pool(processes=1) as bench:
-        slots = [await bench.pool.take(), await bench.pool.take()]
+        slots = [await bench.pool.take("echo"), await bench.pool.take("echo")]
         order: list[int] = []
 
         async def ask(number: int) -> Any:
-            slot = await bench.pool.take()
+            slot = await bench.pool.take("echo")
             order.append(number)
             return slot
 
@@ -189,13 +189,13 @@ async def test_pausing_takes_back_what_has_not_started_while_children_are_busy()
         running = [bench.begin("sleep", {"seconds": 1}) for _ in range(2)]
         await bench.until(running=2)
         queued = [bench.begin("echo", 1), bench.begin("echo", "x" * 100_000)]
-        waiting = asyncio.create_task(bench.pool.take())
+        waiting = asyncio.create_task(bench.pool.take("echo"))
         await asyncio.sleep(0)
         bench.pool.pause()
         async with asyncio.timeout(0.5):
             assert await asyncio.gather(*queued) == [Interrupted("withdrawn")] * 2
             assert await waiting is None
-            assert await bench.pool.take() is None
+            assert await bench.pool.take("echo") is None
         assert all(isinstance(outcome, Succeeded) for outcome in await asyncio.gather(*running))
         bench.pool.resume()
         assert await bench.result("echo", 2) == 2
@@ -232,3 +232,18 @@ def test_the_loop_of_production_works_as_well() -> None:
             assert await bench.result("echo", 1) == 1
 
     uvloop.run(main())
+
+
+@pytest.mark.parametrize("modules", [("ordinary",), ("ordinary", "unruly")])
+async def test_more_tickets_than_a_childs_socket_takes_hold_up_nobody(modules: tuple[str, ...]) -> None:
+    """Each is close to the length at which the body would travel beside it."""
+    async with pool(modules=modules, processes=1, look_ahead=20) as bench:
+        holding_up = bench.begin(*(("sleep", {"seconds": 1}) if len(modules) == 1 else ("blocks", 1.0)))
+        await bench.until(running=1)
+        kind = "echo" if len(modules) == 1 else "async_len"
+        many = [bench.begin(kind, "x" * 30_000) for _ in range(15)]
+        async with asyncio.timeout(0.5):
+            for _ in range(3):
+                await asyncio.sleep(0)
+        assert not holding_up.done()
+        assert all(isinstance(outcome, Succeeded) for outcome in await asyncio.gather(holding_up, *many))

@@ -1,12 +1,14 @@
 """Io children with real jobs: many at a time, the same outcomes as in cpu children, and what each job may see."""
 
 import asyncio
+import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from consumer.core.outcome import Failed, Interrupted, Succeeded
+from consumer.core.outcome import Failed, Interrupted, Succeeded, TimedOut
 from schemas.codes import Code
 from tests.support.pools import own_descriptors, pool
 from tests.support.waiting import eventually
@@ -170,3 +172,40 @@ async def test_io_children_come_and_go_without_leaving_descriptors() -> None:
         await bench.run("async_crash", "sigkill")
         await bench.run("async_echo", 1)
     assert own_descriptors() == before
+
+
+async def test_jobs_side_by_side_each_have_a_context_that_works() -> None:
+    async with pool(**IO) as bench:
+        outcomes = await asyncio.gather(*(bench.run("speaks", key=key) for key in "abc"))
+        assert all(isinstance(outcome, Succeeded) for outcome in outcomes), outcomes
+        for key, outcome in zip("abc", outcomes, strict=True):
+            assert isinstance(outcome, Succeeded)
+            assert not os.path.exists(json.loads(outcome.result))  # noqa: ASYNC240, PTH110 - it takes no time
+            assert [(ask.kind, ask.payload) for ask in outcome.follow_ups] == [
+                ("async_echo", b'{"from":"%s"}' % key.encode())
+            ]
+            lines = [(line.stream, line.text) for line in bench.lines if line.key == key]
+            assert lines == [("stdout", f"{key} prints"), ("consumer.job", "logs")] * 3
+        assert sorted(bench.marks) == [("speaks", key, 0.5, f"half of {key}") for key in "abc"]
+
+
+async def test_a_job_knows_whether_it_was_cancelled_or_out_of_time() -> None:
+    async with pool(**IO) as bench:
+        running = bench.begin("stops_when_cancelled", key="cancelled")
+        assert isinstance(await bench.run("stops_when_cancelled", key="late", seconds=0.1), TimedOut)
+        assert bench.pool.cancel("stops_when_cancelled", "cancelled")
+        assert await running == Interrupted("cancelled")
+        assert [(line.key, line.text) for line in bench.lines] == [
+            ("late", "cancelled: False"),
+            ("cancelled", "cancelled: True"),
+        ]
+
+
+async def test_a_job_that_forks_or_cancels_itself_is_no_trouble_for_others() -> None:
+    async with pool(**IO) as bench:
+        neighbour = bench.begin("nap", {"seconds": 0.3})
+        assert isinstance(await bench.run("cancels_itself"), Failed)
+        assert await bench.result("forks_in_loop") == "done"
+        assert await bench.result("process_of_its_own") == 0
+        assert isinstance(await neighbour, Succeeded)
+    assert bench.exits == ["drain"]

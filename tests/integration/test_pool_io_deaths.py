@@ -102,6 +102,7 @@ async def test_a_job_out_of_time_is_cancelled_and_may_clean_up(tmp_path: Path) -
         outcome = await bench.run("cleans_up", str(tmp_path / "mark"), seconds=0.2)
         took = time.monotonic() - started
         assert isinstance(outcome, TimedOut)
+        assert outcome.fault.error_type == "consumer.worker.handler.JobTimeout"
         assert outcome.fault.message == "the job ran longer than its execution timeout of 0.2 s"
         assert "in cleans_up\n    await asyncio.sleep(1000)" in outcome.fault.traceback
         assert (tmp_path / "mark").read_text() == "cleaned"

@@ -124,6 +124,11 @@ async def leaves_a_thread(payload: float) -> int:
     return os.getpid()
 
 
+@job("async_len", timeout=30)
+async def async_len(payload: str) -> int:
+    return len(payload)
+
+
 @job("huge_async", timeout=30)
 async def huge_async(payload: int) -> str:
     return "x" * payload

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import multiprocessing
 import os
 import sys
 from pathlib import Path
@@ -116,3 +117,47 @@ async def async_prints(payload: str, context: JobContext) -> None:
     await asyncio.sleep(0)
     sys.stdout.write(f"{payload} printed\n")
     context.logger.info("%s logged", payload)
+
+
+@job("speaks", timeout=10)
+async def speaks(payload: Any, context: JobContext) -> str:
+    """Use all that a context offers, in turns with others."""
+    for _ in range(3):
+        print(f"{context.key} prints")  # noqa: T201 - the point
+        context.logger.info("logs")
+        await asyncio.sleep(0.01)
+    context.progress(0.5, f"half of {context.key}")
+    context.send("async_echo", {"from": context.key})
+    (context.tempdir / "file").write_text("x")
+    return str(context.tempdir)
+
+
+@job("stops_when_cancelled", timeout=10)
+async def stops_when_cancelled(payload: Any, context: JobContext) -> None:
+    try:
+        await asyncio.sleep(1000)
+    finally:
+        context.logger.info("cancelled: %s", context.cancelled)
+
+
+@job("cancels_itself", timeout=10)
+async def cancels_itself(payload: Any) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+
+
+@job("forks_in_loop", timeout=10)
+async def forks_in_loop(payload: Any) -> str:
+    """The copy returns too, and would go on as a second child on the same sockets."""
+    os.fork()
+    return "done"
+
+
+@job("process_of_its_own", timeout=30)
+async def process_of_its_own(payload: Any) -> int:
+    """A forked process that has a loop of its own."""
+    process = multiprocessing.get_context("fork").Process(target=lambda: asyncio.run(asyncio.sleep(0.01)))
+    process.start()
+    await asyncio.to_thread(process.join)
+    return process.exitcode or 0
