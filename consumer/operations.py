@@ -92,9 +92,10 @@ async def cancel(settings: Settings, kind: str, key: str) -> Row:
 def who() -> str:
     """The user who runs this, and where."""
     try:
-        return pwd.getpwuid(os.getuid()).pw_name
+        user = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # as in a container that runs under a number
-        return f"user {os.getuid()}"
+        user = f"user {os.getuid()}"
+    return f"{user}@{socket.gethostname()}"
 
 
 @asynccontextmanager
