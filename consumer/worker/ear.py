@@ -58,6 +58,8 @@ class Ear:
         self._audience = audience
         self._talk = Talk(audience, limit)
         self._output = Output(output, self._output_wanted, self._output_said)
+        self.finish = self._output.finish
+        """A run is over: what comes now is no part of its last line."""
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(packets, self._hear, _A_FEW)
 
@@ -68,10 +70,6 @@ class Ear:
     def read(self) -> None:
         """Likewise, all that was written."""
         self._output.drain()
-
-    def finish(self) -> None:
-        """A run is over: what comes now is no part of its last line."""
-        self._output.finish()
 
     def close(self) -> None:
         """The child is dead, and these were its last words."""

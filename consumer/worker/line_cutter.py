@@ -21,6 +21,8 @@ class LineCutter:
 
     def finish(self) -> list[str]:
         """What has no end yet gets one."""
+        if not self._rest:
+            return []
         rest, self._rest = self._rest, ""
         return _pieces(rest)
 
