@@ -13,6 +13,7 @@ from consumer.core.errors import JobModulesError
 from consumer.core.ports import Clock
 from consumer.worker.catalogue import Sort
 from consumer.worker.config import PoolConfig
+from consumer.worker.cpu_member import CpuMember
 from consumer.worker.io_member import IoMember
 from consumer.worker.member import Listener, Member
 from consumer.worker.nursery import Birth, Nursery, ZygoteLost
@@ -132,7 +133,7 @@ class Crew:
         if birth is None:
             self.replenish()
             return
-        kind = IoMember if sort is Sort.IO else Member
+        kind = IoMember if sort is Sort.IO else CpuMember
         member = kind(birth, self._nursery, self._listener, self._clock, self._config)
         team.members.append(member)
         await asyncio.get_running_loop().create_unix_connection(lambda: member, sock=birth.stream)

@@ -1,11 +1,11 @@
-"""One child as the parent sees it: what was sent to it, what runs there, when that must end, and how it ended."""
+"""One child as the parent sees it: what was sent to it, what it says, and how it ended."""
 
 import asyncio
 import json
-import os
 import signal
 import socket
 import struct
+from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, cast
@@ -17,16 +17,13 @@ from consumer.worker.catalogue import Sort
 from consumer.worker.config import PoolConfig
 from consumer.worker.ear import Audience, Ear
 from consumer.worker.follow_ups import FRAME_LIMIT, decoded
-from consumer.worker.guard import WORN
 from consumer.worker.nursery import Birth, Death, Nursery
 from consumer.worker.outlet import Outlet
-from consumer.worker.overtime import Overtime
 from consumer.worker.process import kill_group
 from consumer.worker.procfs import resident
 from consumer.worker.run import Run
 from consumer.worker.service import Service
 from consumer.worker.suspects import ZYGOTE_DIED
-from consumer.worker.vigil import Vigil
 from consumer.worker.wear import Wear
 from consumer.worker.wire import HEADER, USAGE, Frame, Parser, Type, WireError, head
 
@@ -47,14 +44,10 @@ class Listener(Audience, Protocol):
     def child_gone(self, member: "Member", reason: str, unstarted: list[Run]) -> None: ...
 
 
-class Member(asyncio.Protocol):
-    """A cpu child. `queue` holds the runs that were sent and are not over, in order.
+class Member(asyncio.Protocol, ABC):
+    """What both sorts of children have in common. `queue` holds the runs that were sent and are not over, in order."""
 
-    The first of them runs, for a child claims a ticket only when it can begin; unless its ticket can still be
-    taken back, which is how to be sure.
-    """
-
-    sort = Sort.CPU
+    sort: Sort
 
     def __init__(
         self,
@@ -79,46 +72,55 @@ class Member(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         wear = Wear(config.recycle_jobs, config.recycle_age, config.recycle_memory)
         self._service = Service(wear.of(birth.number - 1), self._loop.time())
-        self._memory_limit = birth.memory_limit
-        self._cpu_limit = config.cpu_limit
         self._mark = birth.mark
-        self._latest_kind = ""
         self._parser = Parser(max(config.result_limit, FRAME_LIMIT))
         self._asked: dict[int, tuple[FollowUp, ...]] = {}
         self._outlet = Outlet(birth.stream.dup())
         self._tickets, self._unclaimed = birth.tickets, birth.unclaimed
         self._ear = Ear(birth.tickets, birth.output, self, listener, config.log_limit)
-        self._overtime = Overtime(self, config.kill_grace, self._overrun)
-        self._vigil = Vigil(self, lambda: self.kill("stopped"), self._weigh)
         self._reason: str | None = None
         self._cpu_seconds = 0.0
         self._stream_over = False
         self._death: Death | None = None
         birth.death.add_done_callback(self._died)
 
-    @property
-    def first(self) -> Run | None:
-        return self.queue[0] if self.queue else None
+    # what differs
 
     @property
-    def running(self) -> list[Run]:
-        return [self.queue[0]] if self.queue else []
+    @abstractmethod
+    def running(self) -> list[Run]: ...
 
-    def has_begun(self, run: Run) -> bool:
-        """For the first of the queue: whether its child got further than taking its ticket."""
-        return self._mark.who == run.id
+    @abstractmethod
+    def interrupt(self, run: Run) -> None:
+        """It was cancelled and has begun: tell it. What follows is what follows a timeout."""
+
+    @abstractmethod
+    def _watch(self) -> None:
+        """Something was sent, taken back or finished: see to it that what runs now ends in time."""
+
+    @abstractmethod
+    def _finished(self, job_id: int) -> Run:
+        """Take the run off the queue. Raises WireError where it can't have been there."""
+
+    @abstractmethod
+    def _charge(self, begun: deque[Run], death: Death) -> list[Run]:
+        """Tell what became of those who ended the child, and return all others: they run again, uncharged."""
 
     # sending
 
     def send(self, run: Run) -> None:
-        self.queue.append(run)
         ticket, body = runs.ticket(run)
-        if body:
-            self._outlet.write(body)
         try:
-            self._tickets.send(ticket)
+            self._tickets.send(ticket, socket.MSG_DONTWAIT)
+        except BlockingIOError:  # as many lie there as the socket takes, so it gets no more for now
+            self.stolen_from = True
+            self._listener.runs_back([run])
+            return
         except OSError:  # it is dead: the run stays in the queue and is found there, unstarted
             self.leaving = True
+        self.queue.append(run)
+        if body:
+            self._outlet.write(body)
         if self._service.had_its_jobs():
             self.retire()
         self._watch()
@@ -155,12 +157,6 @@ class Member(asyncio.Protocol):
             self.dismiss()
         self._watch()
         return taken
-
-    def interrupt(self, run: Run) -> None:
-        """It was cancelled and has begun: tell it. What follows is what follows a timeout."""
-        self._wish_end(run.id)
-        if run is self.first:
-            self._overtime.watch(run)
 
     def _wish_end(self, job_id: int) -> None:
         with suppress(OSError):
@@ -206,23 +202,12 @@ class Member(asyncio.Protocol):
                 self.base_memory = resident(self.pid)
                 self._is_up()
                 self._listener.child_ready(self)
-            case Type.OUT_OF_MEMORY:
-                self.kill("out_of_memory")
-            case Type.LEAVING:
-                self._goes(frame.meta.decode())
             case unknown:
                 raise WireError(f"a frame of type {unknown}")
 
     def _is_up(self) -> None:
         if not self.up.done():
             self.up.set_result(None)
-
-    def _watch(self) -> None:
-        """The clock of its execution timeout starts now."""
-        if self.queue and not self.queue[0].started:
-            self.queue[0].begin(self._loop.time(), self._clock())
-            self._overtime.watch(self.queue[0])
-            self._vigil.start()
 
     def _over(self, job_id: int, outcome: Succeeded | Failed | TimedOut) -> None:
         self._ear.finish()
@@ -232,40 +217,11 @@ class Member(asyncio.Protocol):
         if run.overran and not isinstance(outcome, TimedOut):
             outcome = runs.timed_out(run, outcome.usage)
         self._watch()
-        self._latest_kind = run.work.job.kind
         self._listener.run_over(self, run, outcome)
         peak = outcome.usage.peak_memory
         if not self.worn and self._service.is_enough(self._loop.time(), peak, lambda: resident(self.pid)):
             self.worn = True
             self._listener.child_retiring(self)
-
-    def _goes(self, damage: str) -> None:
-        """By itself, after a job that changed what can't be put back. Nothing that it was sent has begun."""
-        self.leaving = True
-        self._reason = self._reason or ("recycle" if damage == WORN else "damaged")
-        self._listener.child_leaving(self, damage, self._latest_kind)
-
-    def _weigh(self, run: Run, held: int) -> None:
-        """Shared memory and the like is held, but no data that the kernel would have refused."""
-        self._listener.run_weighed(run, held - self.base_memory)
-        if self._memory_limit and held > self._memory_limit:
-            self.kill("out_of_memory")
-
-    def _finished(self, job_id: int) -> Run:
-        if not self.queue or self.queue[0].id != job_id:
-            raise WireError(f"job {job_id} does not run there")
-        return self.queue.popleft()
-
-    def _overrun(self, run: Run, number: int) -> None:
-        """The handler did not mind the exception. SIGTERM may leave the child alive: it is ours until SIGKILL."""
-        if not self.has_begun(run):  # the child is stopped, or somebody took the ticket away
-            self.kill("stopped")
-            return
-        run.overran = True
-        if number == signal.SIGTERM:
-            self._nursery.kill(self.pid, number)
-        else:
-            self.kill(run.overran_by)
 
     # the end
 
@@ -299,26 +255,12 @@ class Member(asyncio.Protocol):
         self._ear.close()
         stolen = self.steal()
         begun, self.queue = self.queue, deque()
-        self._overtime.stop()
-        self._vigil.stop()
         self._tickets.close()
         self._unclaimed.close()
         self._is_up()
         unstarted = self._charge(begun, death) + stolen
         self._mark.close()
         self._listener.child_gone(self, self._reason, unstarted)
-
-    def _charge(self, begun: deque[Run], death: Death) -> list[Run]:
-        """Tell what became of the one that ran, and return those that did not."""
-        if begun and (self.has_begun(begun[0]) or begun[0].cancelled or begun[0].is_lost_again()):
-            running = begun.popleft()
-            outcome = self._last_outcome(running, death)
-            if isinstance(outcome, TimedOut):
-                self._reason = running.overran_by
-            self._listener.run_over(self, running, outcome)
-        for run in begun:
-            run.undo()
-        return [*begun]
 
     def _last_outcome(self, run: Run, death: Death) -> Outcome:
         usage = self._usage(run, death)
@@ -328,8 +270,6 @@ class Member(asyncio.Protocol):
             return runs.crashed("", usage, out_of_memory=True)
         if death.status is None:
             return ZYGOTE_DIED
-        if self._cpu_limit and os.WTERMSIG(death.status) == signal.SIGXCPU:
-            return runs.spent_its_cpu(self._cpu_limit, usage)
         return runs.crashed(runs.how_it_ended(death.status), usage, out_of_memory=False)
 
     def _usage(self, run: Run, death: Death) -> Usage:

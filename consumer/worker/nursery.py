@@ -20,6 +20,7 @@ from consumer.worker.config import PoolConfig
 from consumer.worker.ear import OUTPUT, Audience, Talk
 from consumer.worker.mark import Mark, shared_memory
 from consumer.worker.output import Output, pipe
+from consumer.worker.process import kill_group
 from consumer.worker.pulse import SILENCE, Pulse
 from consumer.worker.zygote import PACKET_LIMIT
 
@@ -73,6 +74,7 @@ class Nursery:
         self._ready: asyncio.Future[None] = loop.create_future()
         self._births: dict[int, asyncio.Future[tuple[int, asyncio.Future[Death]]]] = {}
         self._deaths: dict[int, asyncio.Future[Death]] = {}
+        self._left_behind: list[int] = []
         self._next = 0
         self._memory_limit = 0
         self.used = 0
@@ -173,12 +175,14 @@ class Nursery:
         self._process.kill()
 
     async def close(self, patience: float = _PATIENCE) -> None:
-        """Let the zygote kill and reap what it has, and end; kill it where it takes longer than `patience`."""
+        """Let the zygote kill and reap what it has, and end; kill it all where that takes longer than `patience`."""
         self._lose()
         deadline = self._loop.time() + patience
         while self._process.poll() is None:
             if self._loop.time() >= deadline:
                 self._process.kill()
+                for pid in self._left_behind:
+                    kill_group(pid)
             await asyncio.sleep(_REAP_PAUSE)
 
     def _tell(self, *descriptors: int, **fields: Any) -> None:
@@ -238,6 +242,7 @@ class Nursery:
             born.set_exception(ZygoteLost("the zygote died"))
         for death in self._deaths.values():
             death.set_result(Death())
+        self._left_behind = [*self._deaths]
         self._births.clear()
         self._deaths.clear()
         self.lost.set_result(None)

@@ -141,7 +141,7 @@ class Silent:
     def child_exited(self, reason): pass
 
 async def run(pool, kind):
-    slot = await pool.take()
+    slot = await pool.take(kind)
     await slot.run(Work(Job(kind, "key", b"null"), 1, 60))
 
 async def main():
@@ -201,7 +201,7 @@ async def test_a_module_that_takes_too_long_is_an_error(tmp_path: Path) -> None:
 
 
 async def test_a_memory_limit_below_what_children_need_is_an_error() -> None:
-    with pytest.raises(JobModulesError, match="raise it to"):
+    with pytest.raises(JobModulesError, match="raise pool.memory_limit to"):
         await Pool.start(PoolConfig(CONFIG.modules, path=CONFIG.path, memory_limit=1_000_000), Exits(), lambda: 0)
 
 

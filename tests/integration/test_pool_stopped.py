@@ -8,7 +8,7 @@ import time
 import pytest
 
 from consumer.core.outcome import Interrupted, Succeeded, TimedOut
-from tests.support.pools import alive, gone, pool, state, zygote_of
+from tests.support.pools import gone, pool, state, zygote_of
 from tests.support.waiting import until
 
 
@@ -83,4 +83,4 @@ async def test_a_pool_stops_also_where_everything_in_it_is_stopped() -> None:
             stop(pid)
         async with asyncio.timeout(10):
             await bench.pool.stop(grace=0)
-        assert not any(map(alive, family))
+        await gone(family)

@@ -72,7 +72,7 @@ def _signals() -> None:
 
 
 def _stdout() -> None:
-    sys.stdout = None  # type: ignore[assignment]
+    sys.stdout = None
 
 
 def _dead_process() -> None:
