@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+import socket
 import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from consumer.core.outcome import Interrupted, Succeeded
-from tests.support.pools import pool
+from tests.support.pools import Bench, pool
+from tests.support.waiting import eventually
 
 CANCELLED = Interrupted("cancelled")
 CPU: dict[str, Any] = {"modules": ("talking", "stubborn")}
@@ -104,5 +107,45 @@ def test_jobs_that_are_cancelled_again_and_again_at_any_moment_hit_no_others() -
             assert {outcome.result for outcome in results if isinstance(outcome, Succeeded)} == {b"false"}
             assert all(isinstance(outcome, Succeeded) for outcome in results)
             assert bench.exits == []
+
+    asyncio.run(main())
+
+
+async def begun(bench: Bench, count: int) -> None:
+    """That many runs have been taken by the only io child."""
+    (child,) = bench.pool._crew.members
+
+    async def so() -> bool:
+        with suppress(BlockingIOError):
+            return not child._unclaimed.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+        return len(child.queue) == count
+
+    await eventually(so, f"{count} runs that have begun")
+
+
+def test_cancelling_an_async_job_leaves_its_neighbours_in_the_loop_alone() -> None:
+    async def main() -> None:
+        async with pool(modules=("waiting", "unruly"), kill_grace=0.4) as bench:
+            (pid,) = bench.pool.pids
+            napping = [bench.begin("nap", {"seconds": 60}, key=f"nap {n}") for n in range(3)]
+            flagged = bench.begin("stops_when_cancelled", key="flagged")
+            await begun(bench, 4)
+            for task, kind, key in ((napping[1], "nap", "nap 1"), (flagged, "stops_when_cancelled", "flagged")):
+                assert bench.pool.cancel(kind, key)
+                assert await task == CANCELLED
+            assert not napping[0].done()
+            assert (bench.pool.pids, bench.exits) == ([pid], [])
+
+            stubborn = bench.begin("swallows_cancel", key="stubborn")
+            await begun(bench, 3)
+            echo = bench.begin("async_echo", "it", key="echo")
+            assert bench.pool.cancel("swallows_cancel", "stubborn")
+            assert await stubborn == CANCELLED
+            assert isinstance(await echo, Succeeded)
+            await bench.until_full()
+            assert bench.exits == ["cancel"]
+            for n in (0, 2):
+                assert bench.pool.cancel("nap", f"nap {n}")
+                assert await napping[n] == CANCELLED
 
     asyncio.run(main())
