@@ -67,6 +67,11 @@ faults: setup ## break everything around two daemons for SECONDS=60, by SEED=…
 	@$(BIN)/python -m tests.faults.chaos --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),5000) \
 	  $(if $(SEED),--seed $(SEED)) $(if $(CLUSTER),--cluster)
 
+.PHONY: soak
+soak: setup ## let JOBS=20000 misbehave in the pool, by SEED=…, while its children are killed, and ROUNDS=500 of 5 MB results
+	@$(BIN)/python -m tests.faults.pool_soak --jobs $(or $(JOBS),20000) --rounds $(or $(ROUNDS),500) \
+	  $(if $(SEED),--seed $(SEED))
+
 # --- check
 
 .PHONY: test

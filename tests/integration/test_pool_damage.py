@@ -117,7 +117,9 @@ async def test_a_process_that_left_the_group_of_its_child_dies_with_it() -> None
 
 async def test_who_kills_the_zygote_is_found_and_nobody_else_is_charged() -> None:
     async with pool(modules=MODULES) as bench:
-        guilty, other = bench.begin("kills_zygote"), bench.begin("sleep", {"seconds": 30}, key="other")
+        other = bench.begin("sleep", {"seconds": 30}, key="other")
+        await bench.until(running=1)
+        guilty = bench.begin("kills_zygote")
         assert await guilty == Interrupted("zygote died")
         assert await other == Interrupted("zygote died")
         again, beside = bench.begin("kills_zygote"), bench.begin("sleep", {"seconds": 0}, key="other")

@@ -9,7 +9,7 @@ import pytest
 
 from consumer.core.outcome import Crashed, Failed, Interrupted, Succeeded
 from schemas.codes import Code
-from tests.support.pools import CONFIG, alive, gone, pool, state, zygote_of
+from tests.support.pools import CONFIG, gone, pool, state, zygote_of
 from tests.support.waiting import eventually, until
 
 MEMORY_LIMIT = 600 * 1024 * 1024
@@ -148,38 +148,6 @@ async def test_a_job_that_forks_gives_one_result() -> None:
     async with pool(processes=1) as bench:
         assert [await bench.result("forks") for _ in range(3)] == ["done"] * 3
         assert bench.exits == []
-
-
-async def test_children_killed_while_they_return_a_megabyte_never_hang_the_pool() -> None:
-    """Two hundred rounds, each killed at another moment of its result's way."""
-    async with pool(processes=2) as bench:
-        kept = died = 0
-        async with asyncio.timeout(50):
-            for step in range(100):
-                rounds = [bench.begin("huge", 1_000_000) for _ in range(2)]
-                await asyncio.sleep(0)
-                loop = asyncio.get_running_loop()
-                struck: list[int] = []
-                kills = [loop.call_later(step * 0.00005, kill, pid, struck) for pid in bench.pool.pids]
-                outcomes = await asyncio.gather(*rounds)
-                for each in kills:
-                    each.cancel()  # else one that comes too late for its round hits the next job,
-                await gone(struck)  # as does one whose child is not dead yet
-                for outcome in outcomes:
-                    assert isinstance(outcome, (Succeeded, Crashed)), outcome
-                    kept += isinstance(outcome, Succeeded)
-                    died += isinstance(outcome, Crashed)
-                    if isinstance(outcome, Succeeded):
-                        assert len(outcome.result) == 1_000_002
-                assert await bench.result("echo", step) == step
-        assert kept > 20
-        assert died > 20
-
-
-def kill(pid: int, struck: list[int]) -> None:
-    if alive(pid):
-        os.kill(pid, signal.SIGKILL)
-        struck.append(pid)
 
 
 async def test_the_death_of_the_zygote_charges_nobody_and_a_new_one_takes_over() -> None:

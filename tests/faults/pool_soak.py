@@ -1,0 +1,250 @@
+"""A pool of real children under jobs that misbehave in eight ways, while a child is killed at random every 200 ms.
+
+    make soak JOBS=20000 SEED=7 ROUNDS=500
+
+The seed chooses the jobs and the children that are struck; the machine chooses what these do at that moment.
+"""
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from consumer.core.outcome import Crashed, Failed, Outcome, Succeeded, TimedOut
+from consumer.worker.cpu_member import CpuMember
+from schemas.codes import Code
+from tests.support.leash import descendants
+from tests.support.pools import Bench, gone, own_descriptors, pool, state
+from tests.support.processes import resident_bytes
+from tests.support.waiting import elapse
+
+KINDS = ("dies", "overruns", "hungry", "raises", "talks_nonsense", "changes", "leaves", "returns_much")
+POOL: dict[str, Any] = {
+    "modules": ("soaked",),
+    "processes": 4,
+    "look_ahead": 2,
+    "kill_grace": 0.2,
+    "memory_limit": 200 * 1024 * 1024,
+    "open_files": 512,
+    "recycle_jobs": 200,
+    "recycle_memory": 120 * 1024 * 1024,
+}
+IN_FLIGHT = 24
+LAG_EVERY = 0.005
+
+
+@dataclass(frozen=True)
+class Plan:
+    jobs: int
+    seed: int
+    every: float = 0.2
+
+
+@dataclass
+class Report:
+    jobs: int
+    seconds: float = 0.0
+    kills: int = 0
+    hits: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    exits: Counter[str] = field(default_factory=Counter)
+    back: list[float] = field(default_factory=list)
+    pauses: list[float] = field(default_factory=list)
+    lags: list[float] = field(default_factory=list)
+    grown: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.jobs} jobs in {self.seconds:.1f} s, {self.jobs / self.seconds:.0f}/s",
+            f"{self.kills} children killed, {self.hits} of them under a job",
+            f"outcomes: {dict(self.outcomes.most_common())}",
+            f"children left by: {dict(self.exits.most_common())}",
+            f"after a kill the next outcome came within {_quantiles(self.back)}",
+            f"pause between two outcomes: {_quantiles(self.pauses)}",
+            f"lag of the parent's loop: {_quantiles(self.lags)}",
+            f"memory of the parent grew by {self.grown / 2**20:.1f} MiB after the first quarter",
+            *self.wrong[:20],
+            f"{len(self.wrong)} wrong",
+        ]
+        return "\n".join(lines)
+
+
+def _quantiles(values: list[float]) -> str:
+    parts = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
+    return ", ".join(f"{name} {1000 * quantile(values, part):.1f} ms" for name, part in parts)
+
+
+def quantile(values: list[float], part: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(int(part * len(ordered)), len(ordered) - 1)] if ordered else 0.0
+
+
+def is_right(kind: str, payload: int, outcome: Outcome) -> bool:
+    match kind, outcome:
+        case "dies", Crashed(fault):
+            return fault.code is Code.WORKER_CRASHED
+        case "overruns", TimedOut():
+            return True
+        case "hungry", Crashed(fault):
+            return fault.code is Code.OUT_OF_MEMORY
+        case "raises", Failed(fault):
+            return fault.code is Code.ATTEMPTS_EXHAUSTED
+        case "talks_nonsense", Failed(fault):
+            return fault.code is Code.RESULT_NOT_JSON
+        case "returns_much", Succeeded(result):
+            return len(result) == 1_000_002 + Random(payload).randrange(4_000_000)
+        case "changes" | "leaves", Succeeded(result):
+            return result == str(payload).encode()
+        case "steady", Succeeded(result):
+            return result == str(payload + 1).encode()
+    return False
+
+
+class Soak:
+    def __init__(self, plan: Plan, bench: Bench) -> None:
+        self._plan = plan
+        self._bench = bench
+        self._random = Random(plan.seed)
+        self._numbers = iter(range(plan.jobs))
+        self._struck: set[str] = set()
+        self._latest = time.monotonic()
+        self._over = False
+        self.report = Report(plan.jobs)
+
+    async def run(self) -> None:
+        began = self._latest = time.monotonic()
+        helpers = [asyncio.create_task(each()) for each in (self._strike_on_and_on, self._measure_lag)]
+        await asyncio.gather(*(self._work() for _ in range(IN_FLIGHT)))
+        self.report.seconds = time.monotonic() - began
+        self._over = True
+        await asyncio.gather(*helpers)
+
+    async def _work(self) -> None:
+        for number in self._numbers:
+            kind = self._random.choice(KINDS) if self._random.random() < 0.4 else "steady"
+            key = str(number)
+            outcome = await self._bench.run(kind, number, key=key, seconds=0.1 if kind == "overruns" else 20.0)
+            self._note(kind, number, key, outcome)
+            if number == self._plan.jobs // 4:
+                self._memory = resident_bytes(os.getpid())
+
+    def _note(self, kind: str, number: int, key: str, outcome: Outcome) -> None:
+        now = time.monotonic()
+        self.report.pauses.append(now - self._latest)
+        self._latest = now
+        self.report.outcomes[type(outcome).__name__] += 1
+        if key in self._struck:
+            self.report.hits += isinstance(outcome, Crashed)
+            if isinstance(outcome, Crashed) and "SIGKILL" in outcome.fault.message:
+                return
+        if not is_right(kind, number, outcome):
+            self.report.wrong.append(f"{kind} {number} became {str(outcome)[:300]}")
+
+    async def _strike_on_and_on(self) -> None:
+        while not self._over:
+            await elapse(self._plan.every)
+            if not self._over and (children := [child for child in self._children() if child.ready]):
+                await self._strike(self._random.choice(children))
+
+    def _children(self) -> list[CpuMember]:
+        return [child for child in self._bench.pool._crew.members if isinstance(child, CpuMember)]
+
+    async def _strike(self, child: CpuMember) -> None:
+        """Stopped first, so that what it has begun can be told; else it might begin another before it dies."""
+        os.kill(child.pid, signal.SIGSTOP)
+        while state(child.pid) not in ("T", "", "Z"):  # noqa: ASYNC110 - the kernel sets no event
+            await asyncio.sleep(0)
+        if state(child.pid) == "T" and child in self._children():
+            self._struck.update(run.work.job.key for run in child.queue if child.has_begun(run))
+            os.kill(child.pid, signal.SIGKILL)
+            self.report.kills += 1
+            struck, before = time.monotonic(), self.report.outcomes.total()
+            while self.report.outcomes.total() == before and not self._over:
+                await elapse(0.001)
+            self.report.back.append(time.monotonic() - struck)
+
+    async def _measure_lag(self) -> None:
+        loop = asyncio.get_running_loop()
+        while not self._over:
+            due = loop.time() + LAG_EVERY
+            await elapse(LAG_EVERY)
+            self.report.lags.append(max(0.0, loop.time() - due))
+
+    def look_around(self) -> None:
+        """While the pool is still there."""
+        self.report.grown = resident_bytes(os.getpid()) - self._memory
+        states = [state(pid) for pid in descendants(os.getpid())]
+        if "Z" in states:
+            self.report.wrong.append(f"{states.count('Z')} zombies")
+
+
+async def strike_results(rounds: int, size: int, every: float) -> tuple[int, int]:
+    """Kill children while they return so many bytes, each round `every` seconds later than the one before.
+
+    Return how many results came, and how many didn't.
+    """
+    came = lost = 0
+    async with pool(processes=2) as bench:
+        loop = asyncio.get_running_loop()
+        for step in range(rounds):
+            jobs = [bench.begin("huge", size) for _ in range(2)]
+            await asyncio.sleep(0)
+            struck: list[int] = []
+            kills = [loop.call_later(step * every, _kill, pid, struck) for pid in bench.pool.pids]
+            async with asyncio.timeout(20):
+                outcomes = await asyncio.gather(*jobs)
+            for each in kills:
+                each.cancel()  # else one that comes too late for its round hits the next job,
+            await gone(struck)  # as does one whose child is not dead yet
+            for outcome in outcomes:
+                assert isinstance(outcome, Succeeded | Crashed), outcome
+                assert not isinstance(outcome, Succeeded) or len(outcome.result) == size + 2
+            came += sum(isinstance(outcome, Succeeded) for outcome in outcomes)
+            lost += sum(isinstance(outcome, Crashed) for outcome in outcomes)
+            assert await bench.result("echo", step) == step
+    return came, lost
+
+
+def _kill(pid: int, struck: list[int]) -> None:
+    if state(pid) not in ("", "Z"):
+        os.kill(pid, signal.SIGKILL)
+        struck.append(pid)
+
+
+async def run(plan: Plan) -> Report:
+    async with pool(**POOL | {"processes": 1}):
+        pass
+    descriptors = own_descriptors()
+    async with pool(**POOL) as bench:
+        soak = Soak(plan, bench)
+        await soak.run()
+        await bench.until_full()
+        soak.look_around()
+        soak.report.exits.update(bench.exits)
+    if own_descriptors() != descriptors:
+        soak.report.wrong.append(f"{own_descriptors() - descriptors} descriptors more than before")
+    return soak.report
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--jobs", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
+    parser.add_argument("--rounds", type=int, default=500)
+    given = parser.parse_args()
+    came, lost = asyncio.run(strike_results(given.rounds, 5_000_000, 0.06 / given.rounds))
+    sys.stdout.write(f"{given.rounds} rounds of two results of 5 MB: {came} came, {lost} were killed on their way\n")
+    report = asyncio.run(run(Plan(given.jobs, given.seed)))
+    sys.stdout.write(f"seed {given.seed}\n{report}\n")
+    sys.exit(bool(report.wrong))
+
+
+if __name__ == "__main__":
+    main()

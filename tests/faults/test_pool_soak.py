@@ -1,0 +1,21 @@
+"""Short runs of what `make soak` does for minutes."""
+
+from tests.faults.pool_soak import Plan, quantile, run, strike_results
+
+SEED = 5
+
+
+async def test_each_job_of_a_pool_under_fire_has_the_outcome_that_it_deserves() -> None:
+    report = await run(Plan(jobs=800, seed=SEED))
+    assert report.wrong == [], str(report)
+    assert report.kills > 10
+    assert report.hits > 5
+    assert quantile(report.back, 0.9) < 1
+    assert quantile(report.lags, 0.99) < 0.05
+
+
+async def test_children_killed_while_they_return_5_mb_never_hang_the_pool() -> None:
+    came, lost = await strike_results(rounds=40, size=5_000_000, every=0.0015)
+    assert came + lost == 80
+    assert came > 8
+    assert lost > 8
