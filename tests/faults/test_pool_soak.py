@@ -6,10 +6,10 @@ SEED = 5
 
 
 async def test_each_job_of_a_pool_under_fire_has_the_outcome_that_it_deserves() -> None:
-    report = await run(Plan(jobs=800, seed=SEED))
+    report = await run(Plan(jobs=500, seed=SEED))
     assert report.wrong == [], str(report)
-    assert report.kills > 10
-    assert report.hits > 5
+    assert report.kills > 8
+    assert report.hits > 3
     assert quantile(report.back, 0.9) < 1
     assert quantile(report.lags, 0.99) < 0.05
 

@@ -17,7 +17,7 @@ from consumer.worker.pool import Pool
 from schemas.codes import Code
 from tests.support.leash import ROOT, descendants
 from tests.support.pools import CONFIG, JOBS, Exits, alive, gone, pool
-from tests.support.waiting import until
+from tests.support.waiting import eventually, until
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ async def test_a_module_that_takes_too_long_is_an_error(tmp_path: Path) -> None:
 
 
 async def test_a_memory_limit_below_what_children_need_is_an_error() -> None:
-    with pytest.raises(JobModulesError, match="raise pool.memory_limit to"):
+    with pytest.raises(JobModulesError, match=r"raise pool\.memory_limit to"):
         await Pool.start(PoolConfig(CONFIG.modules, path=CONFIG.path, memory_limit=1_000_000), Exits(), lambda: 0)
 
 
@@ -217,3 +217,38 @@ async def test_a_crash_loop_backs_off_and_ends_with_the_first_good_job() -> None
         await gone([pid])
         async with asyncio.timeout(0.5):
             assert await bench.result("echo", 2) == 2
+
+
+HANGS = """
+import os, time
+from pathlib import Path
+from consumer import job
+
+os.register_at_fork(after_in_child=lambda: time.sleep(1000) if Path({flag!r}).exists() else None)
+
+@job("one")
+def one(payload: int) -> int:
+    return payload
+"""
+
+
+async def test_a_child_that_hangs_at_its_birth_is_killed_and_counted_and_its_successor_does_the_work(
+    tmp_path: Path,
+) -> None:
+    """As where a lock was held when it was forked."""
+    flag = tmp_path / "flag"
+    (tmp_path / "hangs.py").write_text(HANGS.format(flag=str(flag)))
+    async with pool(processes=1, modules=("hangs",), path=(str(tmp_path),), start_timeout=2.0) as bench:
+        flag.touch()
+        [pid] = bench.pool.pids
+        os.kill(pid, signal.SIGKILL)
+        await gone([pid])
+        waiting = bench.begin("one", 1)
+
+        async def hangs() -> bool:
+            return bool(bench.pool.pids) and bench.pool.pids != [pid]
+
+        await eventually(hangs, "a child that hangs")
+        flag.unlink()
+        assert isinstance(await waiting, Succeeded)
+        assert bench.exits == ["crash", "crash"]
