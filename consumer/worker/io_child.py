@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import threading
 import time
 import traceback
 from collections import deque
@@ -51,12 +52,13 @@ def live(
     loop = asyncio.SelectorEventLoop()
     asyncio.set_event_loop(loop)
     loop.set_task_factory(follow_tasks)
-    loop.set_default_executor(FollowedThreads(seen))
+    threads = FollowedThreads(seen)
+    loop.set_default_executor(threads)
     follow_steps(seen)
     for end in (stream, tickets):
         end.setblocking(False)
     backstage = Backstage.in_child(tickets, limits.log, place)
-    child = IoChild(tickets, kinds, limits, backstage, seen)
+    child = IoChild(tickets, kinds, limits, backstage, seen, threads)
     loop.run_until_complete(loop.create_unix_connection(lambda: child, sock=stream))
     loop.run_forever()
 
@@ -69,12 +71,14 @@ class IoChild(asyncio.Protocol):
         limits: Limits,
         backstage: Backstage,
         mark: Mark,
+        threads: FollowedThreads,
     ) -> None:
         self._tickets = tickets
         self._kinds = kinds
         self._limits = limits
         self._backstage = backstage
         self._mark = mark
+        self._threads = threads
         self._parser = Parser(_ANY_LENGTH)
         self._bodies: deque[Frame] = deque()
         self._bodiless: deque[Frame] = deque()
@@ -199,6 +203,7 @@ class IoChild(asyncio.Protocol):
 
     def _beat(self) -> None:
         """Each beat is a step that the parent sees."""
+        self._mark.strangers(threading.active_count() - 1 - self._threads.started)
         self._beating = bool(self._jobs)
         if self._beating:
             self._loop.call_later(BEAT, self._beat)

@@ -5,7 +5,6 @@ import contextvars
 import os
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import count
 from threading import local
 from time import thread_time, time
 from typing import TYPE_CHECKING, Any
@@ -106,8 +105,12 @@ class FollowedThreads(ThreadPoolExecutor):
     def __init__(self, mark: Mark) -> None:
         self._mark = mark
         self._local = local()
-        numbers = count()
-        super().__init__(THREADS, "job", lambda: setattr(self._local, "number", next(numbers)))
+        self.started = 0
+        super().__init__(THREADS, "job", self._begin_thread)
+
+    def _begin_thread(self) -> None:
+        self._local.number = self.started
+        self.started += 1
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         return super().submit(self._follow, _job.get(None), function, args, kwargs)

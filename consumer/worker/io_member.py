@@ -1,5 +1,7 @@
 """One io child as the parent sees it: many runs at once, and the question who of them ended it."""
 
+import os
+import signal
 from collections import deque
 
 from consumer.core.outcome import Outcome, Usage
@@ -106,19 +108,29 @@ class IoMember(Member):
     def _guilty_of(self, begun: deque[Run], death: Death) -> frozenset[int]:
         """Those who surely did it. Where nobody surely did, those who may have are noted."""
         ids = frozenset(run.id for run in begun)
-        if death.status is None or any(run.suspect for run in begun):
+        if death.status is None:
             return ids
+        told = self._reason == "crash" and not self._mark.has_strangers
+        seen = ids & (self._mark.in_threads | {self._mark.who}) if told else frozenset[int]()
         if self._guilty is not None:
-            guilty, suspects = self._guilty & ids, ids
+            guilty = self._guilty & ids
+        elif _from_outside(death.status):
+            guilty = frozenset[int]()
         else:
-            suspects = ids & (self._mark.in_threads | {self._mark.who}) if self._reason == "crash" else ids
-            guilty, suspects = only_one(suspects), suspects or ids
-        if not guilty:
-            for run in begun:
-                run.ends += run.id in suspects
-        return guilty
+            guilty = ids if any(run.suspect for run in begun) else only_one(seen)
+        return guilty or self._noted(begun, seen or ids)
+
+    def _noted(self, begun: deque[Run], suspects: frozenset[int]) -> frozenset[int]:
+        for run in begun:
+            run.ends += run.id in suspects
+        return frozenset(run.id for run in begun if run.hopeless)
 
     def _last_outcome(self, run: Run, death: Death) -> Outcome:
         if self._guilty is None or run.overran:
             return super()._last_outcome(run, death)
         return runs.held_up(self._stall, self._usage(run, death))
+
+
+def _from_outside(status: int) -> bool:
+    """Killed by the kernel for want of memory, by somebody, or by us; whoever was at work in that instant."""
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL

@@ -10,13 +10,13 @@ import os
 
 THREADS = 32
 """How many threads of an io child can be told apart."""
-_STEPS, _WHO, _FIRST_THREAD = 0, 1, 2
+_STEPS, _WHO, _STRANGERS, _FIRST_THREAD = 0, 1, 2, 3
 _WORD = 8
 _SIZE = _WORD * (_FIRST_THREAD + THREADS)
 
 
 class Mark:
-    """Words of 8 bytes, each written in one go: how many steps there were, and the ids of jobs, 0 for none.
+    """Words of 8 bytes, each written in one go: numbers of steps and of foreign threads, and ids of jobs, 0 for none.
 
     A cpu child only tells which job it began last.
     """
@@ -43,6 +43,10 @@ class Mark:
         """What a thread does from now on."""
         self.words[_FIRST_THREAD + number] = job_id
 
+    def strangers(self, count: int) -> None:
+        """So many threads there are of which nobody knows whose they are."""
+        self.words[_STRANGERS] = count
+
     # the parent's side
 
     @property
@@ -53,6 +57,10 @@ class Mark:
     def who(self) -> int:
         """The job of the loop's present step."""
         return self.words[_WHO]
+
+    @property
+    def has_strangers(self) -> bool:
+        return self.words[_STRANGERS] > 0
 
     @property
     def in_threads(self) -> frozenset[int]:

@@ -16,7 +16,7 @@ from consumer.worker.timer import overrun, spent
 from consumer.worker.wire import HEADER, TICKET_LIMIT, Type, head
 from schemas.codes import Code
 
-_SUSPECT_AFTER = 2
+_SUSPECT_AFTER, _HOPELESS_AFTER = 2, 5
 _LOSSES = 3
 
 
@@ -62,6 +62,11 @@ class Run:
     def suspect(self) -> bool:
         """Once may be somebody else's fault; where it was there twice, it runs without company."""
         return self.ends >= _SUSPECT_AFTER
+
+    @property
+    def hopeless(self) -> bool:
+        """So often it was there, the last times alone, that it is charged though nothing tells that it did it."""
+        return self.ends >= _HOPELESS_AFTER
 
     @property
     def ends_at(self) -> float:

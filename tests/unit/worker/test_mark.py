@@ -9,8 +9,9 @@ def test_what_one_side_writes_the_other_reads_and_still_reads_when_the_writer_is
     os.close(memory)
     child.enter(7)
     child.thread(2, 8)
+    child.strangers(3)
     child.close()
-    assert (parent.steps, parent.who, parent.in_threads) == (1, 7, frozenset({8}))
+    assert (parent.steps, parent.who, parent.in_threads, parent.has_strangers) == (1, 7, frozenset({8}), True)
     parent.close()
 
 
