@@ -22,7 +22,7 @@ class MemoryBackend:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._rows: dict[tuple[str, str], Row] = {}
-        self._outbox = MemoryOutbox()
+        self.follow_ups = MemoryOutbox()
         self.letters = MemoryLetters(clock)
         self._cooldowns: dict[str, Cooldown] = {}
 
@@ -81,10 +81,10 @@ class MemoryBackend:
         return len(done[:limit])
 
     async def outbox(self, limit: int, lease_ms: int) -> list[Outgoing]:
-        return self._outbox.take(limit, lease_ms, self._clock())
+        return self.follow_ups.take(limit, lease_ms, self._clock())
 
     async def sent(self, ids: Sequence[int]) -> None:
-        self._outbox.sent(ids)
+        self.follow_ups.sent(ids)
 
     async def cool(self, cooldown: Cooldown) -> None:
         known = self._cooldowns.get(cooldown.kind)
@@ -112,7 +112,7 @@ class MemoryBackend:
         says_so, row = apply(self._rows.get((change.ref.kind, change.ref.key)), change, self._clock())
         if row is not None:
             self._save(row)
-            self._outbox.post(change, self._clock())
+            self.follow_ups.post(change, self._clock())
         return says_so
 
     def _renew(self, ref: Ref, lease: int) -> bool:

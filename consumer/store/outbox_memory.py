@@ -27,6 +27,11 @@ class MemoryOutbox:
             kept = replace(outgoing(follow_up, change, now), id=number)
             self._kept[number] = _Kept(kept, first_try(follow_up, now))
 
+    @property
+    def next_at(self) -> int | None:
+        """When something can be taken, in epoch ms; None where nothing ever can."""
+        return min((kept.take_at for kept in self._kept.values()), default=None)
+
     def take(self, limit: int, lease: int, now: int) -> list[Outgoing]:
         ready = sorted(
             (kept for kept in self._kept.values() if kept.take_at <= now),

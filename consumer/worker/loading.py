@@ -50,7 +50,7 @@ def load(modules: Sequence[str], path: Sequence[str]) -> dict[str, Kind]:
             raise LoadError(
                 f"kind {kind!r} is declared twice, by {places[kind]} and by {handler.place}: rename one of them"
             )
-        kinds[kind], places[kind] = _prepare(handler), handler.place
+        kinds[kind], places[kind] = prepare(handler), handler.place
     return kinds
 
 
@@ -72,7 +72,8 @@ def _one_line(error: BaseException) -> str:
     return f"{text} ({frames[-1].filename}, line {frames[-1].lineno})" if frames else text
 
 
-def _prepare(handler: Handler) -> Kind:
+def prepare(handler: Handler) -> Kind:
+    """Make one handler ready. Raises LoadError."""
     name = f"handler {handler.place} of kind {handler.policy.kind!r}"
     if inspect.isasyncgenfunction(handler.function):
         raise LoadError(f"{name} yields: an async def handler returns its result")
