@@ -238,7 +238,10 @@ class Pool:
         self._changed.set()
 
     def _learn(self, member: Member, run: Run, outcome: Outcome) -> None:
-        """Of a crash only where memory was the reason: else the peak may be that of a job before."""
+        """Of a crash only where memory was the reason: else the peak may be that of a job before. Of an io child
+        never: its memory is that of many jobs."""
+        if run.sort is Sort.IO:
+            return
         if isinstance(outcome, Succeeded | Failed | TimedOut) or (
             isinstance(outcome, Crashed) and outcome.fault.code is Code.OUT_OF_MEMORY
         ):

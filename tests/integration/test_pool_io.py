@@ -209,3 +209,15 @@ async def test_a_job_that_forks_or_cancels_itself_is_no_trouble_for_others() -> 
         assert await bench.result("process_of_its_own") == 0
         assert isinstance(await neighbour, Succeeded)
     assert bench.exits == ["drain"]
+
+
+async def test_a_suspect_of_the_store_is_alone_in_the_pod_whatever_its_sort() -> None:
+    async with pool(**MIXED) as bench:
+        before = [bench.begin("sleep", {"seconds": 0.1}), bench.begin("nap", {"seconds": 0.1})]
+        suspect = bench.begin("nap", {"seconds": 0.1}, alone=True)
+        after = [bench.begin("sleep", {"seconds": 0.1}), bench.begin("nap", {"seconds": 0.1})]
+        outcomes = await asyncio.gather(suspect, *before, *after)
+    spans = [(o.usage.started_at, o.usage.finished_at) for o in outcomes if isinstance(o, Succeeded)]
+    assert len(spans) == 5
+    alone, *others = spans
+    assert [span for span in others if span[0] < alone[1] - 1 and span[1] > alone[0] + 1] == []
