@@ -110,11 +110,11 @@ class Store(Protocol):
         ...
 
     async def warm(self, kind: str) -> None:
-        """End a kind's cooldown before its time."""
+        """What the kind needs is up again."""
         ...
 
     async def cooldowns(self) -> Sequence[Cooldown]:
-        """Those that are not over."""
+        """Those of kinds that nobody has seen up again, also where their time is over: they are being probed."""
         ...
 
     async def probe(self) -> None:

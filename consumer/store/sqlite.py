@@ -51,7 +51,7 @@ INSERT INTO consumer_cooldowns (kind, until, why) VALUES (?, ?, ?)
 ON CONFLICT (kind) DO UPDATE SET until = excluded.until, why = excluded.why WHERE excluded.until > until
 """
 WARM = "DELETE FROM consumer_cooldowns WHERE kind = ?"
-COOLDOWNS = "SELECT kind, until, why FROM consumer_cooldowns WHERE until > ?"
+COOLDOWNS = "SELECT kind, until, why FROM consumer_cooldowns"
 PROBE = "INSERT OR REPLACE INTO consumer_probe (id, probed_at) VALUES (1, ?)"
 
 T = TypeVar("T")
@@ -123,7 +123,7 @@ class SqliteBackend:
         await self._in_transaction(lambda: self._connection.execute(WARM, (kind,)))
 
     async def cooldowns(self) -> list[Cooldown]:
-        found = await self._in_thread(lambda: self._connection.execute(COOLDOWNS, (self._clock(),)).fetchall())
+        found = await self._in_thread(lambda: self._connection.execute(COOLDOWNS).fetchall())
         return [Cooldown(*record) for record in found]
 
     async def probe(self) -> None:

@@ -194,7 +194,7 @@ INSERT INTO consumer_cooldowns AS c (kind, until, why) VALUES ($1, $2, $3)
 ON CONFLICT (kind) DO UPDATE SET until = excluded.until, why = excluded.why WHERE excluded.until > c.until
 """
 WARM = "DELETE FROM consumer_cooldowns WHERE kind = $1"
-COOLDOWNS = f"SELECT kind, until, why FROM consumer_cooldowns WHERE until > {NOW}"
+COOLDOWNS = "SELECT kind, until, why FROM consumer_cooldowns"
 
 PROBE = f"""
 INSERT INTO consumer_probe (id, probed_at) VALUES (1, {NOW})

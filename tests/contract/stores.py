@@ -51,7 +51,6 @@ class Subject:
         older = ", ".join(f"{name} = {name} - {milliseconds}" for name in times)
         await connection.execute(f"UPDATE consumer_jobs SET {older}")
         await connection.execute(f"UPDATE consumer_outbox SET take_at = take_at - {milliseconds}")
-        await connection.execute(f"UPDATE consumer_cooldowns SET until = until - {milliseconds}")
         await connection.close()
 
     def now(self) -> int:

@@ -6,13 +6,15 @@ from consumer.core.cooldown import Cooldown
 from tests.contract.stores import Subject
 
 
-async def test_a_cooldown_is_there_until_it_is_over(subject: Subject) -> None:
+async def test_a_cooldown_is_there_until_somebody_sees_the_kind_up_again_however_late(subject: Subject) -> None:
     cooldown = Cooldown("mail", subject.now() + 30_000, "mail-api is down")
     async with subject.store() as store:
         assert await store.cooldowns() == []
         await store.cool(cooldown)
         assert await store.cooldowns() == [cooldown]
         await subject.let_pass(31_000)
+        assert [found.kind for found in await store.cooldowns()] == ["mail"]
+        await store.warm("mail")
         assert await store.cooldowns() == []
 
 
