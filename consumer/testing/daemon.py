@@ -70,7 +70,7 @@ class MemoryDaemon:
             journal=self._diary,
             intake=self._diary,
             burials=BurialRules(ratio=0),
-            held=Held(),
+            leases=Held(),
             owner=OWNER,
             chance=luck,
         )

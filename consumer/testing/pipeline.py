@@ -10,7 +10,7 @@ from consumer.core.delay import Ladder
 from consumer.core.parcels import Copier
 from consumer.core.policy import KindPolicy
 from consumer.core.ports import Chance, Publisher, Slots
-from consumer.core.rooms import Intake, Journal, Ledger, Rooms
+from consumer.core.rooms import Intake, Journal, Leases, Ledger, Rooms
 from consumer.core.row import Ref
 from consumer.core.topology import Topology, build
 from consumer.turns import KeyedTurns
@@ -55,7 +55,7 @@ def rooms(
     journal: Journal,
     intake: Intake,
     burials: BurialRules,
-    held: Held,
+    leases: Leases,
     owner: str,
     chance: Chance,
 ) -> Rooms:
@@ -66,7 +66,7 @@ def rooms(
         publisher=publisher,
         copier=Copier(topology(), owner),
         turns=KeyedTurns(),
-        leases=held,
+        leases=leases,
         journal=journal,
         intake=intake,
         cooldowns=Cooling(CoolingRules(), chance),

@@ -5,30 +5,27 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from consumer.checkpoints import Unarmed
 from consumer.core.admission import AdmissionRules
-from consumer.core.burials import BurialRules, DeadLetterBreaker
+from consumer.core.burials import BurialRules
 from consumer.core.claim import Claim, ClaimRequest
-from consumer.core.cooling import Cooling, CoolingRules
 from consumer.core.decode import DecodeRules
 from consumer.core.errors import PublishFailed, StoreUnavailable, Unavailable
 from consumer.core.job import Fault
 from consumer.core.letters import Letter
 from consumer.core.outcome import Failed, Interrupted, Outcome, Succeeded, Usage
-from consumer.core.parcels import Copier
 from consumer.core.policy import Jitter, KindPolicy, RetryPolicy
 from consumer.core.ports import Clock, Parcel, Work
-from consumer.core.rooms import Rooms, Rules
+from consumer.core.rooms import Rules
 from consumer.core.row import Change, Ref
 from consumer.holding import HoldingStore
 from consumer.leases import LeaseKeeper
 from consumer.processor import Processor
 from consumer.store.memory import MemoryBackend
-from consumer.turns import KeyedTurns
+from consumer.testing.pipeline import rooms
 from schemas.codes import Code
-from tests.faults.queues import TOPOLOGY, Broker, Channel, Delivery
+from tests.faults.queues import Broker, Channel, Delivery
 from tests.faults.scheduler import FINE, Gates
-from tests.support.twins import Notes, Policies
+from tests.support.twins import Notes
 
 T = TypeVar("T")
 MAX_ATTEMPTS = 3
@@ -165,22 +162,20 @@ class Owner:
         self.reconnect()
         store = GatedStore(name, around)
         self.leases = LeaseKeeper(store, LEASE)  # type: ignore[arg-type] # it only renews
-        rooms = Rooms(
+        here = rooms(
+            kinds={"k": POLICY},
             store=HoldingStore(store, self.trip, lambda: 0.5),  # type: ignore[arg-type] # likewise
             slots=self.slots,
-            catalogue=Policies({"k": POLICY}),
             publisher=GatedPublisher(name, around),
-            copier=Copier(TOPOLOGY, name),
-            turns=KeyedTurns(),
-            leases=self.leases,
             journal=self.notes,
             intake=self,
-            cooldowns=Cooling(CoolingRules(), lambda: 0.5),
-            burials=DeadLetterBreaker(BurialRules(ratio=0)),
-            checkpoints=Unarmed(),
+            burials=BurialRules(ratio=0),
+            leases=self.leases,
+            owner=name,
+            chance=lambda: 0.5,
         )
         rules = Rules(name, DecodeRules(), AdmissionRules(100, 60_000), LEASE, around.crash_limit)
-        self._processor = Processor(rooms, rules, clock, lambda: 0.5)
+        self._processor = Processor(here, rules, clock, lambda: 0.5)
         self._keeping = asyncio.ensure_future(self.leases.keep())
 
     def trip(self, error: Unavailable) -> None:

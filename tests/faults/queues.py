@@ -1,16 +1,15 @@
-"""A broker as a model: a work queue that delivers again, the delay ladder as due times, and a dead-letter queue."""
+"""The broker in memory with channels that may be lost, so that it delivers again."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from consumer.core.delay import Ladder
 from consumer.core.disposition import Settlement
 from consumer.core.job import Message
-from consumer.core.ports import Parcel
-from consumer.core.topology import build
+from consumer.testing.broker import MemoryBroker
+from consumer.testing.pipeline import topology
 from tests.faults.scheduler import Gates
 
-TOPOLOGY = build("jobs", "default", Ladder("jobs"), 1_000_000)
+TOPOLOGY = topology()
 
 
 @dataclass(eq=False)
@@ -41,31 +40,10 @@ class Channel:
     wire: list[tuple[Delivery, Settlement]] = field(default_factory=list)
 
 
-class Broker:
+class Broker(MemoryBroker):
     def __init__(self, clock: Callable[[], int]) -> None:
-        self._clock = clock
-        self.ready: list[tuple[Message, bool]] = []
-        self.delayed: list[tuple[int, Message]] = []
-        self.dead: list[Message] = []
+        super().__init__(clock, TOPOLOGY)
         self.deliveries: list[Delivery] = []
-
-    def publish(self, message: Message) -> None:
-        self.ready.append((message, False))
-
-    def route(self, parcel: Parcel) -> None:
-        """A copy lands where its exchange and routing key say."""
-        if parcel.exchange == TOPOLOGY.dead_exchange:
-            self.dead.append(parcel.message)
-            return
-        *bits, queue = parcel.routing_key.split(".")
-        assert queue == TOPOLOGY.queue
-        self.delayed.append((self._clock() + int("".join(bits), 2) * TOPOLOGY.ladder.tick, parcel.message))
-
-    def mature(self) -> None:
-        """Move what is due to the work queue."""
-        now = self._clock()
-        self.ready += [(message, False) for due, message in self.delayed if due <= now]
-        self.delayed = [(due, message) for due, message in self.delayed if due > now]
 
     def deliver(self, channel: Channel, index: int) -> Delivery:
         message, redelivered = self.ready.pop(index)
@@ -88,7 +66,3 @@ class Broker:
         self.ready = [(delivery.message, True) for delivery in channel.unsettled] + self.ready
         channel.unsettled.clear()
         channel.wire.clear()
-
-    @property
-    def empty(self) -> bool:
-        return not (self.ready or self.delayed)

@@ -1,48 +1,34 @@
 """In-memory twins of the rooms around the pipeline, whose failures a test decides."""
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from consumer.checkpoints import Unarmed
 from consumer.core.admission import AdmissionRules
-from consumer.core.burials import BurialRules, DeadLetterBreaker
+from consumer.core.burials import BurialRules
 from consumer.core.claim import Claim, ClaimRequest
 from consumer.core.cooldown import Cooldown
-from consumer.core.cooling import Cooling, CoolingRules
 from consumer.core.decode import DecodeRules
-from consumer.core.delay import Ladder
 from consumer.core.disposition import Settlement
 from consumer.core.errors import PublishFailed, StoreRefused, StoreUnavailable, Unavailable
 from consumer.core.job import Message
 from consumer.core.letters import Letter
 from consumer.core.outbox import Outgoing
 from consumer.core.outcome import Outcome, Succeeded, Usage
-from consumer.core.parcels import Copier
 from consumer.core.policy import Jitter, KindPolicy, RetryPolicy
 from consumer.core.ports import Delivery, Parcel, Work
-from consumer.core.rooms import Rooms, Rules
+from consumer.core.rooms import Rules
 from consumer.core.row import Change, Mark, Ref, Row, Status
-from consumer.core.topology import build
 from consumer.core.verdict import Verdict
 from consumer.processor import Processor
 from consumer.store.grouped import GroupedStore
 from consumer.store.letters import GroupedLetters
 from consumer.store.memory import MemoryBackend
-from consumer.turns import KeyedTurns
+from consumer.testing.clock import VirtualClock
+from consumer.testing.pipeline import Held, rooms
 
 START = 1_700_000_000_000
 Runner = Callable[[Work], Outcome]
-
-
-@dataclass
-class Time:
-    """A clock that moves when the test says so."""
-
-    now: int = START
-
-    def __call__(self) -> int:
-        return self.now
 
 
 @dataclass
@@ -206,27 +192,6 @@ class TestPublisher:
         self.confirmed.append(parcel)
 
 
-@dataclass
-class Policies:
-    known: dict[str, KindPolicy]
-
-    def policy(self, kind: str) -> KindPolicy | None:
-        return self.known.get(kind)
-
-
-class Held:
-    """Which claims are held now."""
-
-    def __init__(self) -> None:
-        self.refs: set[Hashable] = set()
-
-    def hold(self, ref: Ref) -> None:
-        self.refs.add(ref)
-
-    def drop(self, ref: Ref) -> None:
-        self.refs.discard(ref)
-
-
 class Notes:
     """What the journal and the intake breaker were told."""
 
@@ -249,29 +214,27 @@ class World:
     """A processor in the middle of its twins."""
 
     def __init__(self, run: Runner = succeed, owner: str = "us", store: GroupedStore | None = None) -> None:
-        self.time = Time()
+        self.time = VirtualClock(START)
         self.store = TestStore(store or GroupedStore(MemoryBackend(self.time)))
         self.slots = TestSlots(run)
         self.publisher = TestPublisher()
         self.held = Held()
         self.notes = Notes()
         policy = KindPolicy("k", 30.0, RetryPolicy(max_attempts=3, base=1.0, jitter=Jitter.NONE))
-        rooms = Rooms(
+        around = rooms(
+            kinds={"k": policy},
             store=self.store,
             slots=self.slots,
-            catalogue=Policies({"k": policy}),
             publisher=self.publisher,
-            copier=Copier(build("jobs", "default", Ladder("jobs"), 100), owner),
-            turns=KeyedTurns(),
-            leases=self.held,
             journal=self.notes,
             intake=self.notes,
-            cooldowns=Cooling(CoolingRules(), lambda: 0.5),
-            burials=DeadLetterBreaker(BurialRules()),
-            checkpoints=Unarmed(),
+            burials=BurialRules(),
+            leases=self.held,
+            owner=owner,
+            chance=lambda: 0.5,
         )
         rules = Rules(owner, DecodeRules(), AdmissionRules(100, 60_000), lease=60_000, crash_limit=3)
-        self.processor = Processor(rooms, rules, self.time, Random(0).random)
+        self.processor = Processor(around, rules, self.time, Random(0).random)
 
     async def deliver(self, message: Message, *, channel_gone: bool = False) -> TestDelivery:
         delivery = TestDelivery(message, received_at=self.time(), channel_gone=channel_gone)

@@ -14,8 +14,9 @@ from consumer.core.outcome import Failed, Succeeded, Usage
 from consumer.core.verdict import Verdict
 from consumer.journal import SettlementJournal
 from consumer.metrics import Metrics
+from consumer.testing.clock import VirtualClock
 from schemas.codes import Code
-from tests.support.twins import START, TestDelivery, Time
+from tests.support.twins import START, TestDelivery
 
 USAGE = Usage(START + 200, START + 1700, 1.25, 10)
 SUCCESS = Succeeded(b"1", USAGE)
@@ -28,7 +29,7 @@ class Book:
         self.registry = CollectorRegistry()
         metrics = Metrics(self.registry, "default")
         metrics.expect(["k"])
-        self.time = Time(START + 2000)
+        self.time = VirtualClock(START + 2000)
         self.journal = SettlementJournal(metrics, frozenset({"k"}), self.time)
 
     def settle(self, verdict: Verdict, settlement: Settlement = Settlement.ACK, *, on_time: bool = True) -> Any:
