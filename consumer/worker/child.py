@@ -36,7 +36,9 @@ def live(
     executor = Executor(kinds, limits, timer, backstage)
     seen = Mark(mark)
     os.close(mark)
-    child = Child(stream, tickets, executor, backstage, seen, Guard(stream.fileno(), keep=limits.keep))
+    child = Child(
+        stream, tickets, executor, backstage, seen, Guard((stream.fileno(), tickets.fileno()), keep=limits.keep)
+    )
     try:
         child.serve()
     except (EOFError, ConnectionError):

@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from _thread import _count as threads_running
+from collections.abc import Collection
 from contextlib import suppress
 
 from consumer.worker import irreversible
@@ -29,9 +30,11 @@ _SIGNALS = tuple(
 class Guard:
     """`keep`: leave threads and processes that a job didn't end alone, since they are meant to stay."""
 
-    def __init__(self, probe: int, *, keep: bool) -> None:
-        """`probe`: a descriptor that must be open all the time."""
-        self._probe = probe
+    def __init__(self, ours: Collection[int], *, keep: bool) -> None:
+        """`ours`: the descriptors that we live by."""
+        self._ours = (0, 1, 2, *ours)
+        self._files = self._behind(self._ours)
+        self._probe = self._ours[-1]
         self._keep = keep
         self._folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._variables: dict[bytes, bytes] = vars(os.environ)["_data"]  # to compare without decoding them all
@@ -43,7 +46,7 @@ class Guard:
         self._stdin = sys.stdin
         self._threads = threads_running()
         self._children = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY | os.O_CLOEXEC)
-        os.close(lowest := os.dup(probe))
+        os.close(lowest := os.dup(self._probe))
         self._lowest_free = lowest
         self._too_many = max(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, lowest + 16)
         irreversible.done.clear()
@@ -52,7 +55,7 @@ class Guard:
         """Put back what can be put back, and return what can't: nothing, where the next job may come."""
         try:
             self._restore()
-            return self._descriptors() or self._leftovers() or ", ".join(irreversible.done)
+            return self._descriptors() or self._leftovers() or (irreversible.done and self._lasting()) or ""
         except (OSError, TypeError) as error:  # TypeError: of a signal handler that Python doesn't know
             return f"what can't be put back: {error}"
 
@@ -83,6 +86,19 @@ class Guard:
         if lowest < self._lowest_free:
             return "closed descriptors"
         return WORN if lowest > self._too_many else ""
+
+    def _lasting(self) -> str:
+        """Descriptors may be what they were: people redirect their output for a while."""
+        done = {*irreversible.done}
+        irreversible.done.clear()
+        if self._behind(self._ours) == self._files:
+            done.discard(irreversible.DESCRIPTORS)
+        return ", ".join(sorted(done))
+
+    @staticmethod
+    def _behind(descriptors: Collection[int]) -> list[tuple[int, int]]:
+        files = [os.fstat(descriptor) for descriptor in descriptors]
+        return [(file.st_dev, file.st_ino) for file in files]
 
     def _leftovers(self) -> str:
         """Threads and processes; those that are about to end may do so."""

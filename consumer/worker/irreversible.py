@@ -1,7 +1,8 @@
-"""Notes when a job does to its process what can't be undone, at no cost to the jobs that don't.
+"""Notes when a job does to its process what can't be undone, or may be so, at no cost to the jobs that don't.
 
-Looking for it after each job would take a system call for each limit. So the few functions that do it are wrapped,
-in the zygote, before the job modules are imported. Called in a program that a job starts, they concern that one only.
+Looking for it after each job would take a system call for each limit and each descriptor. So the few functions that
+do it are wrapped, in the zygote, before the job modules are imported. Called in a program that a job starts, they
+concern that one only.
 """
 
 import functools
@@ -10,12 +11,15 @@ import resource
 from types import ModuleType
 from typing import Any
 
+DESCRIPTORS = "replaced descriptors"
 _FUNCTIONS = (
+    (os, DESCRIPTORS, ("dup2",)),
     (resource, "resource limits", ("setrlimit", "prlimit")),
     (os, "priority", ("nice", "setpriority")),
     (os, "scheduling", ("sched_setaffinity", "sched_setscheduler", "sched_setparam")),
     (os, "user or root folder", ("setuid", "seteuid", "setreuid", "setresuid", "setgid", "setegid", "setregid")),
-    (os, "user or root folder", ("setresgid", "setgroups", "initgroups", "chroot", "setpgid", "setsid")),
+    (os, "user or root folder", ("setresgid", "setgroups", "initgroups", "chroot")),
+    (os, "process group", ("setpgid", "setsid")),
 )
 
 done: list[str] = []

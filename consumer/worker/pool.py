@@ -245,7 +245,7 @@ class Pool:
         if isinstance(outcome, Succeeded | Failed | TimedOut) or (
             isinstance(outcome, Crashed) and outcome.fault.code is Code.OUT_OF_MEMORY
         ):
-            self._needs.learn(run.work.job.kind, outcome.usage.peak_memory - member.base_memory)
+            self._needs.learn(run.work.job.kind, max(0, outcome.usage.peak_memory - member.base_memory))
 
     def _idles(self, member: Member) -> None:
         if member.retiring:

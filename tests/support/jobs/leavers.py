@@ -126,6 +126,18 @@ def _replaced_ticket_socket() -> None:
     os.dup2(other.fileno(), _sockets()[socket.SOCK_SEQPACKET])
 
 
+def _replaced_output() -> None:
+    with Path("/dev/null").open("w") as null:
+        os.dup2(null.fileno(), 1)
+
+
+def _output_for_a_while() -> None:
+    before = os.dup(1)
+    _replaced_output()
+    os.dup2(before, 1)
+    os.close(before)
+
+
 def _sockets() -> dict[int, int]:
     """The oldest descriptors of each type of socket: those that connect us with the daemon."""
     found: dict[int, int] = {}
