@@ -11,7 +11,8 @@ _IOLBF = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _DATA_FIELD = 5
 _KIBIBYTE = 1024
-_VICTIM_FIRST = b"500"
+_OOM_SCORE = "/proc/self/oom_score_adj"
+_VICTIM_FIRST = 500
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -30,7 +31,9 @@ def adopt_orphans() -> None:
 def die_before_the_parent() -> None:
     """Where the kernel is out of memory nevertheless, let it kill a child, and not the daemon, which is larger."""
     with suppress(OSError):
-        _write("/proc/self/oom_score_adj", _VICTIM_FIRST)
+        with open(_OOM_SCORE) as score:  # noqa: PTH123
+            adjusted = int(score.read())
+        _write(_OOM_SCORE, str(min(adjusted + _VICTIM_FIRST, 1000)).encode())
 
 
 def write_c_lines_at_once() -> None:

@@ -12,6 +12,8 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -36,6 +38,7 @@ POOL: dict[str, Any] = {
     "recycle_memory": 120 * 1024 * 1024,
 }
 IN_FLIGHT = 24
+SAY_EVERY = 2_000
 LAG_EVERY = 0.005
 
 
@@ -108,7 +111,8 @@ def is_right(kind: str, payload: int, outcome: Outcome) -> bool:
 
 
 class Soak:
-    def __init__(self, plan: Plan, bench: Bench) -> None:
+    def __init__(self, plan: Plan, bench: Bench, say: Callable[[str], object]) -> None:
+        self._say = say
         self._plan = plan
         self._bench = bench
         self._random = Random(plan.seed)
@@ -132,6 +136,8 @@ class Soak:
             key = str(number)
             outcome = await self._bench.run(kind, number, key=key, seconds=0.1 if kind == "overruns" else 20.0)
             self._note(kind, number, key, outcome)
+            if number and number % SAY_EVERY == 0:
+                self._say(f"{number} jobs, {self.report.kills} kills, {len(self.report.wrong)} wrong")
             if number == self._plan.jobs // 4:
                 self._memory = resident_bytes(os.getpid())
 
@@ -151,7 +157,8 @@ class Soak:
         while not self._over:
             await elapse(self._plan.every)
             if not self._over and (children := [child for child in self._children() if child.ready]):
-                await self._strike(self._random.choice(children))
+                with suppress(ProcessLookupError):  # one that is gone already
+                    await self._strike(self._random.choice(children))
 
     def _children(self) -> list[CpuMember]:
         return [child for child in self._bench.pool._crew.members if isinstance(child, CpuMember)]
@@ -218,12 +225,12 @@ def _kill(pid: int, struck: list[int]) -> None:
         struck.append(pid)
 
 
-async def run(plan: Plan) -> Report:
+async def run(plan: Plan, say: Callable[[str], object]) -> Report:
     async with pool(**POOL | {"processes": 1}):
         pass
     descriptors = own_descriptors()
     async with pool(**POOL) as bench:
-        soak = Soak(plan, bench)
+        soak = Soak(plan, bench, say)
         await soak.run()
         await bench.until_full()
         soak.look_around()
@@ -239,11 +246,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000)
     parser.add_argument("--rounds", type=int, default=500)
     given = parser.parse_args()
+    say(f"seed {given.seed}")
     came, lost = asyncio.run(strike_results(given.rounds, 5_000_000, 0.06 / given.rounds))
-    sys.stdout.write(f"{given.rounds} rounds of two results of 5 MB: {came} came, {lost} were killed on their way\n")
-    report = asyncio.run(run(Plan(given.jobs, given.seed)))
-    sys.stdout.write(f"seed {given.seed}\n{report}\n")
+    say(f"{given.rounds} rounds of two results of 5 MB: {came} came, {lost} were killed on their way")
+    report = asyncio.run(run(Plan(given.jobs, given.seed), say))
+    say(str(report))
     sys.exit(bool(report.wrong))
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ SEED = 5
 
 
 async def test_each_job_of_a_pool_under_fire_has_the_outcome_that_it_deserves() -> None:
-    report = await run(Plan(jobs=500, seed=SEED))
+    told: list[str] = []
+    report = await run(Plan(jobs=500, seed=SEED), told.append)
     assert report.wrong == [], str(report)
     assert report.kills > 8
     assert report.hits > 3
