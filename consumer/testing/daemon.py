@@ -155,6 +155,7 @@ class MemoryDaemon:
         return len(chosen)
 
     def _run_until(self, moment: int | None) -> None:
+        forbid_a_running_loop("MemoryDaemon", "make the test a plain def")
         for _ in range(STEPS):
             if self._broker.ready:
                 self._process(*self._broker.ready.pop(0))
@@ -171,7 +172,6 @@ class MemoryDaemon:
         return min((time for time in times if time is not None), default=None)
 
     def _process(self, message: Message, redelivered: bool) -> None:
-        forbid_a_running_loop("MemoryDaemon", "make the test a plain def")
         delivery = _Delivery(self._broker, message, redelivered, self.now)
         processing = self._loop.create_task(self._processor.process(delivery))
         try:

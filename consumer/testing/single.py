@@ -55,10 +55,10 @@ def run(
     job = _admitted(message_of(policy.kind, key, payload, account, began), policy, began)
     if not isinstance(job, Job):
         return _shown(outcome_of(name, job, None, began), reraise)
-    ran = _ran(kind, Work(job, attempt, policy.timeout), cancelled)
+    ran = _ran(kind, Work(job, job.attempt, policy.timeout), cancelled)
     now = real_clock()
     last = last_moment(replace(job, since=began), policy.retry, now)
-    disposition = decide(ran.outcome, attempt, policy.retry, last, now, lambda: chance)
+    disposition = decide(ran.outcome, job.attempt, policy.retry, last, now, lambda: chance)
     return _shown(outcome_of(name, disposition, ran, now), reraise)
 
 

@@ -267,9 +267,15 @@ def test_what_ends_a_test_is_no_outcome(error: BaseException) -> None:
         run(failing(error), 1)
 
 
-def test_the_error_itself_is_there_and_its_traceback_begins_in_the_handler() -> None:
+@pytest.mark.parametrize("sort", ["def", "async def"])
+def test_the_error_itself_is_there_and_its_traceback_begins_in_the_handler(sort: str) -> None:
     error = OSError("no luck")
-    outcome = run(failing(error), 1)
+
+    @job("testing.async")
+    async def handler(payload: Any) -> None:
+        raise error
+
+    outcome = run(failing(error) if sort == "def" else handler, 1)
     assert outcome.exception is error
     assert outcome.traceback.splitlines()[0].endswith("in handler")
 
