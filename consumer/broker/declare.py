@@ -99,9 +99,10 @@ async def _step(action: Coroutine[Any, Any, None], what: str, mode: Mode) -> Non
         # a queue of which the node that leads it is still booting, or gone
         raise BrokerUnavailable(f"{what} can't be declared now: {reason(error)}") from None
     except ChannelAccessRefused as error:
-        raise TopologyError(
-            f"no permission for {what}: {reason(error)}; grant it, or set topology.mode to 'check'"
-        ) from None
+        way_out = "grant it, or set topology.mode to 'check'"
+        if mode is Mode.CHECK:
+            way_out = "grant any right to it: newer brokers show nothing of what a user has no right to"
+        raise TopologyError(f"no permission for {what}: {reason(error)}; {way_out}") from None
     except AMQPChannelError as error:
         raise TopologyError(f"{what} can't be declared: {reason(error)}") from None
 

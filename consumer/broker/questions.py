@@ -21,7 +21,8 @@ class Questions:
     async def ask(self, question: Callable[[AbstractChannel], Awaitable[Answer]]) -> Answer | AMQPChannelError:
         """Return what the question returns, or the broker's complaint."""
         if self._channel is None or self._channel.is_closed:
-            self._channel = await open_channel(self._connection)
+            # the client would wait here for as long as an alarm blocks the connection
+            self._channel = await asyncio.wait_for(open_channel(self._connection), ANSWER)
         try:
             return await asyncio.wait_for(question(self._channel), ANSWER)
         except AMQPChannelError as complaint:

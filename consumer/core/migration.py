@@ -5,17 +5,21 @@ The other way round there would be a moment when a message has nowhere to go: re
 lost by one that doesn't.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from consumer.core.delay import Ladder
 from consumer.core.job import Message
+from consumer.core.letters import letter_of
 from consumer.core.parcels import BROKER_KEYS
 from consumer.core.ports import Parcel
 from consumer.core.topology import Binding, Topology, arrival, fed
+from schemas import headers
 
 COUNTED = ("x-delivery-count", "x-acquired-count")
 """What the broker notes of each delivery; a copy begins anew."""
+Headers = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +28,10 @@ class Move:
     destination: str
     exchange: str
     routing_key: str
-    drops: tuple[str, ...]
-    """Beginnings of the headers that a copy doesn't take along."""
+    headers_of: Callable[[Message], Headers]
 
     def parcel(self, message: Message) -> Parcel:
-        kept = {name: value for name, value in message.headers.items() if not name.startswith(self.drops)}
-        copy = replace(message, headers=kept, expiration=None, user_id=None)
+        copy = replace(message, headers=self.headers_of(message), expiration=None, user_id=None)
         return Parcel(self.exchange, self.routing_key, copy, "migrate")
 
 
@@ -53,9 +55,22 @@ class Migration:
 
     @property
     def moves(self) -> tuple[Move, Move]:
-        """What the broker wrote of a dead letter may be all that says why it died; of work it only misleads."""
         work, dead = fed(self.new)
         return (
-            Move(self.old.work_queue, self.new.work_queue, work.source, work.routing_key, BROKER_KEYS),
-            Move(self.old.dead_queue, self.new.dead_queue, dead.source, dead.routing_key, COUNTED),
+            Move(self.old.work_queue, self.new.work_queue, work.source, work.routing_key, _of_work),
+            Move(self.old.dead_queue, self.new.dead_queue, dead.source, dead.routing_key, self._of_a_letter),
         )
+
+    def _of_a_letter(self, message: Message) -> Headers:
+        """What the broker wrote may be all that says why it died; but it names the old queue.
+
+        So the letter says code and id itself from now on, and is the same letter to the index.
+        """
+        letter = letter_of(message, self.old, (None, None), 0)
+        said = {headers.DEAD_ID: letter.id} | ({headers.CODE: letter.code} if letter.code else {})
+        return {name: value for name, value in message.headers.items() if name not in COUNTED} | said
+
+
+def _of_work(message: Message) -> Headers:
+    """What the broker wrote of earlier waits only misleads: some brokers drop what seems to go in circles."""
+    return {name: value for name, value in message.headers.items() if not name.startswith(BROKER_KEYS)}

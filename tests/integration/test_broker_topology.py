@@ -1,5 +1,7 @@
 """Declaring on a real broker: what is there afterwards, and what a difference sounds like."""
 
+from collections.abc import Iterator
+
 import aio_pika
 import pytest
 from aio_pika.abc import AbstractConnection
@@ -7,11 +9,17 @@ from aio_pika.abc import AbstractConnection
 from consumer.broker.connection import BrokerConfig, connect
 from consumer.broker.declare import Mode, apply, faults
 from consumer.broker.look import look
+from consumer.broker.publisher import AmqpPublisher
+from consumer.broker.session import open_session
+from consumer.core.amqp_rules import of_topology
 from consumer.core.delay import Ladder
 from consumer.core.errors import TopologyError
-from consumer.core.facts import Seen
+from consumer.core.facts import Right, Seen
+from consumer.core.findings import Severity
 from consumer.core.topology import Topology, build
+from tests.support.producer import Producer
 from tests.support.rabbit import Rabbit
+from tests.support.users import User
 
 TOPOLOGY = build("jobs", "default", Ladder("jobs", levels=6), 100)
 
@@ -83,18 +91,56 @@ async def test_check_stops_at_what_is_missing(amqp_url: str) -> None:
             await apply(connection, TOPOLOGY, Mode.CHECK)
 
 
-async def test_a_user_without_configure_permission_can_check_and_is_told_what_lacks_to_declare(
-    rabbit: Rabbit, amqp_url: str
+@pytest.fixture
+def user(rabbit: Rabbit, amqp_url: str) -> Iterator[User]:
+    user = User(rabbit, amqp_url.rpartition("/")[2])
+    yield user
+    user.drop()
+
+
+def as_user(user: User, url: str) -> str:
+    return url.replace("guest:guest", f"{user.name.replace(' ', '%20')}:first")
+
+
+ALL, NOTHING = r"^jobs(\..*)?$", "^$"
+CHECKING = (NOTHING, r"^jobs(\.dlx|\.delay\..*)?$", r"^jobs\.default(\..*)?$")
+
+
+async def test_the_rights_in_the_documents_are_enough_to_declare_and_to_work(user: User, amqp_url: str) -> None:
+    config = BrokerConfig(as_user(user, amqp_url), "test")
+    user.may(ALL, ALL, ALL)
+    await (await open_session(config, TOPOLOGY, Mode.DECLARE, AmqpPublisher(5))).close()
+    assert (await seen(config.url)).refusals == ()
+    user.may(*CHECKING)
+    await (await open_session(config, TOPOLOGY, Mode.CHECK, AmqpPublisher(5))).close()
+    found = await seen(config.url, declaring=False)
+    assert [finding.severity for finding in of_topology(found, TOPOLOGY, declaring=False)] == [Severity.UNSEEN]
+    with pytest.raises(TopologyError, match=r"no permission for exchange 'jobs'.*set topology\.mode to 'check'"):
+        await open_session(config, TOPOLOGY, Mode.DECLARE, AmqpPublisher(5))
+
+
+@pytest.mark.parametrize(
+    ("rights", "lacking"),
+    [
+        ((ALL, r"^jobs$|\.v1\.|default", ALL), {(Right.WRITE, "exchange 'jobs.dlx'")}),
+        ((ALL, ALL, r"^jobs$|dlx|\.v1\.|dead"), {(Right.READ, "queue 'jobs.default'")}),
+        ((ALL, ALL, r"default|dlx|\.v1\."), {(Right.READ, "exchange 'jobs'")}),
+        ((ALL, r"^jobs$|dlx|\.v1\.|dead", ALL), {(Right.WRITE, "queue 'jobs.default'")}),
+        ((r"default|^jobs$|\.v1\.", ALL, ALL), {(Right.CONFIGURE, "exchange 'jobs.dlx'")}),
+    ],
+)
+async def test_each_right_that_lacks_is_found_by_a_look_that_touches_no_message(
+    user: User, amqp_url: str, rights: tuple[str, str, str], lacking: set[tuple[Right, str]]
 ) -> None:
-    vhost = amqp_url.rpartition("/")[2]
-    rabbit.ctl("add_user", f"reader-{vhost}", "secret")
-    rabbit.ctl("set_permissions", "-p", vhost, f"reader-{vhost}", "", ".*", ".*")
-    limited = amqp_url.replace("guest:guest", f"reader-{vhost}:secret")
-    async with await aio_pika.connect(amqp_url) as owner, await aio_pika.connect(limited) as connection:
-        with pytest.raises(TopologyError, match="no permission for exchange 'jobs'"):
-            await apply(connection, TOPOLOGY, Mode.DECLARE)
-        await apply(owner, TOPOLOGY, Mode.DECLARE)
-        await apply(connection, TOPOLOGY, Mode.CHECK)
+    async with await aio_pika.connect(amqp_url) as connection, Producer(amqp_url) as producer:
+        await apply(connection, TOPOLOGY, Mode.DECLARE)
+        await producer.submit("echo", 1, "k")
+        user.may(*rights)
+        found = await seen(as_user(user, amqp_url))
+        assert {(refusal.right, refusal.what) for refusal in found.refusals} == lacking
+        [message] = await producer.take("jobs.default")
+    assert not message.redelivered
+    assert "x-delivery-count" not in message.headers
 
 
 async def test_every_queue_is_durable_and_of_a_type_that_newer_brokers_take(rabbit: Rabbit, amqp_url: str) -> None:

@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import count
@@ -49,9 +49,9 @@ def find_programs() -> Programs:
 
 
 class Rabbit:
-    """One node with its own ports, data and epmd. `settings` are lines of rabbitmq.conf."""
+    """One node with its own ports, data and epmd. `settings` are lines of rabbitmq.conf; a plugin costs seconds."""
 
-    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(self, settings: Mapping[str, str] | None = None, plugins: Sequence[str] = ()) -> None:
         self._programs = find_programs()
         self._folder = Path(tempfile.mkdtemp(prefix="rabbit-", dir=self._programs.files))
         self._log = self._folder / "log"
@@ -59,7 +59,7 @@ class Rabbit:
         self._node = f"test-{self.port}@localhost"
         self._env = self._environment()
         self._numbers = count(1)
-        self._write_files(settings or {})
+        self._write_files(settings or {}, plugins)
         self.start()
 
     def __enter__(self) -> Self:
@@ -168,11 +168,11 @@ class Rabbit:
             "RABBITMQ_CTL_ERL_ARGS": "+S 1:1 +sbwt none",
         }
 
-    def _write_files(self, settings: Mapping[str, str]) -> None:
+    def _write_files(self, settings: Mapping[str, str], plugins: Sequence[str]) -> None:
         self._cookie = self._folder.name
         cookie = self._folder / ".erlang.cookie"
         cookie.write_text(self._cookie)
         cookie.chmod(0o400)
-        (self._folder / "plugins").write_text("[].")
+        (self._folder / "plugins").write_text(f"[{','.join(plugins)}].")
         lines = [f"{name} = {value}\n" for name, value in settings.items()]
         (self._folder / "rabbitmq.conf").write_text("".join(lines))
