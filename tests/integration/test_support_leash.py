@@ -29,6 +29,15 @@ with Rabbit() as rabbit, Postgres() as postgres:
     signal.pause()
 """
 
+NEVER_ENDS = f"""
+import signal
+from tests.support.leash import Leash
+
+def test(tmp_path):
+    Leash({SERVER_WITH_A_DAEMON}, folder=tmp_path, output=tmp_path / "log")
+    signal.pause()
+"""
+
 
 @contextmanager
 def running(program: str, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
@@ -74,6 +83,17 @@ def test_rabbitmq_and_postgresql_end_with_a_killed_test_process() -> None:
         assert {"beam.smp", "epmd", "postgres"} <= programs
         process.kill()
         until(lambda: not alive(family), "the servers are gone", within=10)
+
+
+def test_a_server_of_a_worker_ends_with_a_killed_pytest(tmp_path: Path) -> None:
+    module = tmp_path / "test_never_ends.py"
+    module.write_text(NEVER_ENDS)
+    options = ["-p", "tests.conftest", "-p", "no:cacheprovider", "--numprocesses", "1", str(module)]
+    with subprocess.Popen([sys.executable, "-m", "pytest", *options], cwd=ROOT, stdout=subprocess.DEVNULL) as pytest:
+        until(lambda: len(list(descendants(pytest.pid))) == 4, "worker, leash, server and daemon run")
+        family = list(descendants(pytest.pid))
+        pytest.kill()
+        until(lambda: not alive(family), "the family is gone", within=5)
 
 
 def test_orphans_that_end_do_not_pile_up(tmp_path: Path) -> None:

@@ -2,10 +2,11 @@
 
 import os
 from functools import cache
+from pathlib import Path
 
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.support.leash import ROOT, die_with_parent
+from tests.support.leash import die_with_parent
 
 
 def die_with_pytest() -> None:
@@ -24,9 +25,9 @@ class TestByTest(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.partition("::")[0]
-        return module if shares_a_server(module) else nodeid
+        return module if shares_a_server(self.config.rootpath / module) else nodeid
 
 
 @cache
-def shares_a_server(module: str) -> bool:
-    return 'scope="module"' in (ROOT / module).read_text()
+def shares_a_server(module: Path) -> bool:
+    return 'scope="module"' in module.read_text()
