@@ -5,7 +5,7 @@ import json
 import logging
 import socket
 import struct
-from collections.abc import Collection
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Protocol
 
@@ -48,7 +48,9 @@ class Talk:
 
 class Speakers(Protocol):
     @property
-    def running(self) -> Collection[Run]: ...
+    def queue(self) -> Iterable[Run]: ...
+    @property
+    def running(self) -> list[Run]: ...
 
 
 class Ear:
@@ -83,11 +85,14 @@ class Ear:
             self._loop.remove_reader(self._packets)
 
     def _whose(self, job_id: int) -> Run | None:
-        """Of 0, which is what nobody wrote a name under: the one that runs, where it is only one."""
-        for run in self._child.running:
-            if run.id == job_id or (not job_id and len(self._child.running) == 1):
-                return run
-        return None
+        """It may be in the queue still, where the report of the one before is on its way.
+
+        What nobody put a name on (0) is of the one that runs, where it is only one.
+        """
+        if job_id:
+            return next((run for run in self._child.queue if run.id == job_id), None)
+        running = self._child.running
+        return running[0] if len(running) == 1 else None
 
     def _output_wanted(self) -> bool:
         return self._talk.wanted(self._whose(0))

@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 
 from consumer.core.errors import JobModulesError
-from consumer.worker import catalogue, scratch
+from consumer.worker import catalogue
 from consumer.worker.catalogue import Offer, Sort
 from consumer.worker.config import PoolConfig
 from consumer.worker.ear import OUTPUT, Audience, Talk
@@ -69,7 +69,6 @@ class Nursery:
         self._talk = Talk(audience, config.log_limit)
         self._config = config
         self._loop = loop
-        self._place = scratch.new_place()
         self._catalogue: list[str] = []
         self._ready: asyncio.Future[None] = loop.create_future()
         self._births: dict[int, asyncio.Future[tuple[int, asyncio.Future[Death]]]] = {}
@@ -128,7 +127,6 @@ class Nursery:
             depth=self._config.max_depth,
             log=self._config.log_limit,
             level=self._config.log_level,
-            place=self._place,
             parent=os.getpid(),
         )
 

@@ -10,7 +10,7 @@ from consumer.worker.line_cutter import LineCutter
 _SIP = 1024
 """How much is looked at in one turn of the loop: each line of it becomes a line of the log."""
 _GULP = 64 * 1024
-"""How much is thrown away at a time, as much as a pipe holds."""
+"""As much as a pipe holds: how much is thrown away at a time, or read at the end of a run."""
 _BREATH = 0.002
 """Seconds between two gulps: a flood shall cost its writer time, and not us."""
 
@@ -37,11 +37,8 @@ class Output:
         self._loop.add_reader(descriptor, self._ready)
 
     def drain(self) -> None:
-        """All that is there now belongs to whoever wrote until now."""
-        while self._wanted() and self._take():
-            pass
-        if not self._wanted():
-            self._read(_GULP)
+        """All that is there now belongs to whoever wrote until now; what is there a moment later may be another's."""
+        self._take(_GULP)
 
     def finish(self) -> None:
         """So does the line that was begun."""
@@ -63,7 +60,7 @@ class Output:
 
     def _sip(self) -> None:
         if self._wanted():
-            self._take()
+            self._take(_SIP)
             self._go_on()
         else:
             self._read(_GULP)
@@ -74,12 +71,11 @@ class Output:
         if not self._over:
             self._loop.add_reader(self._descriptor, self._ready)
 
-    def _take(self) -> bool:
-        """False where there was nothing."""
-        data = self._read(_SIP)
-        for line in self._cutter.feed(self._decoder.decode(data)):
-            self._say(line)
-        return bool(data)
+    def _take(self, size: int) -> None:
+        data = self._read(size)
+        if self._wanted():
+            for line in self._cutter.feed(self._decoder.decode(data)):
+                self._say(line)
 
     def _read(self, size: int) -> bytes:
         try:

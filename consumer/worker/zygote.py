@@ -4,7 +4,7 @@ Not multiprocessing's forkserver, which imports the parent's __main__ into child
 It is started with one file descriptor, a socket to the parent, over which both send JSON packets:
 
     from the parent                                         from the zygote
-    {modules, path, place, parent, limits...} (first)       {catalogue: piece} ..., {ready, ...} | {error}
+    {modules, path, parent, limits...} (first)              {catalogue: piece} ..., {ready, ...} | {error}
     {fork: n, sort} with the child's two sockets and mark   {forked: n, pid} | {not_forked: n, why}
     {kill: pid, signal}                                     {died: pid, status, cpu, memory}
     {ping: true}                                            {pong: true}
@@ -20,6 +20,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -59,7 +60,7 @@ def main(control: socket.socket) -> None:
     _offer(control, kinds, limits)
     gc.collect()
     gc.freeze()  # so that collections in children don't touch, and thereby copy, pages that all share
-    Zygote(control, kinds, limits, order["place"]).serve()
+    Zygote(control, kinds, limits).serve()
 
 
 def _limits(order: dict[str, Any], kinds: Mapping[str, Kind]) -> Limits:
@@ -92,11 +93,11 @@ def _packet(**fields: Any) -> bytes:
 
 
 class Zygote:
-    def __init__(self, control: socket.socket, kinds: Mapping[str, Kind], limits: Limits, place: str) -> None:
+    def __init__(self, control: socket.socket, kinds: Mapping[str, Kind], limits: Limits) -> None:
         self._control = control
         self._kinds = kinds
         self._limits = limits
-        self._place = place
+        self._place = scratch.Place()
         self._pid = os.getpid()
         self._reaper = Reaper()
         self._deaths, self._wake = os.pipe()
@@ -106,22 +107,22 @@ class Zygote:
         os.set_blocking(self._wake, False)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._clear(self._place.remove_abandoned)
         try:
             while self._turn():
                 pass
         except ConnectionError:
             pass
         self._reaper.end()
-        scratch.remove(self._place)
+        scratch.remove(self._place.path)
 
-    def _clear(self, folder: str) -> None:
-        """What a child that died had no time to remove. In a process of its own, for it may be much."""
-        if os.path.lexists(folder):
-            with suppress(OSError):  # of fork: the rest goes when the zygote does
-                pid = os.fork()
-                if pid == 0:
-                    scratch.remove_and_exit(folder)
-                self._reaper.spare(pid)
+    def _clear(self, remove: Callable[[], None]) -> None:
+        """What others had no time to remove. In a process of its own, for it may be much."""
+        with suppress(OSError):  # of fork: the rest goes when the zygote does
+            pid = os.fork()
+            if pid == 0:
+                scratch.exit_after(remove)
+            self._reaper.spare(pid)
 
     def _turn(self) -> bool:
         control = self._control.fileno()
@@ -130,7 +131,8 @@ class Zygote:
             os.read(self._deaths, PACKET_LIMIT)
             for end in self._reaper.reap():
                 self._control.send(_packet(died=end.pid, status=end.status, cpu=end.cpu, memory=end.memory))
-                self._clear(scratch.place_of(end.pid, self._place))
+                if os.path.lexists(folder := self._place.of(end.pid)):
+                    self._clear(partial(scratch.remove, folder))
         return control not in ready or self._obey()
 
     def _obey(self) -> bool:
@@ -181,7 +183,8 @@ class Zygote:
             process.die_before_the_parent()
             process.limit_memory(self._limits.memory)
             process.limit_files(self._limits.files)
-            place = scratch.place_of(os.getpid(), self._place)
+            place = self._place.of(os.getpid())
+            self._place.let_go()
             _life_of(sort)(stream, tickets, mark, _of_sort(sort, self._kinds), self._limits, place)
         except BaseException:  # noqa: BLE001 - nothing may unwind into the zygote's own loop
             traceback.print_exc()

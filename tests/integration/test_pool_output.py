@@ -129,16 +129,16 @@ def test_a_flood_fills_neither_log_nor_memory_and_holds_up_nobody(way: str) -> N
             assert last[1:] == (logging.WARNING, "here the log of this job ends, at jobs.max_log_bytes (5000)")
             assert [text for _, _, text in of(bench, "prints")] == ["the next one may speak"]
             lag.cancel()
-            assert worst < 0.25, f"the loop was held up for {worst:.3f} s"
+            assert worst < 0.05, f"one turn of the loop took {worst:.3f} s of our CPU"
 
     worst = 0.0
 
     async def most_lag() -> None:
         nonlocal worst
         while True:
-            before = time.monotonic()
+            before = time.thread_time()
             await asyncio.sleep(0)
-            worst = max(worst, time.monotonic() - before)
+            worst = max(worst, time.thread_time() - before)
 
     asyncio.run(main())
 

@@ -27,13 +27,18 @@ class Child:
 
     words: socket.socket
     writing: int
-    running: list[Run] = field(default_factory=list)
+    queue: list[Run] = field(default_factory=list)
+    at_once: int = 9
     said_: list[tuple[int, str, str]] = field(default_factory=list)
     marks: list[tuple[int, float, str]] = field(default_factory=list)
     heard: asyncio.Event = field(default_factory=asyncio.Event)
 
+    @property
+    def running(self) -> list[Run]:
+        return self.queue[: self.at_once]
+
     def runs(self, *numbers: int) -> None:
-        self.running = [Run(n, Work(Job("kind", "key", b""), 1, 1.0), Sort.CPU, lambda: None) for n in numbers]
+        self.queue = [Run(n, Work(Job("kind", "key", b""), 1, 1.0), Sort.CPU, lambda: None) for n in numbers]
 
     def say(self, job_id: int, text: str) -> None:
         body = text.encode()
@@ -66,7 +71,6 @@ async def test_what_is_said_belongs_to_the_job_whose_number_it_bears() -> None:
         child.say(1, "first")
         child.say(3, "not there any more")
         child.say(0, "one of two")
-        child.runs(1, 2)
         ear.listen()
         assert child.said_ == [
             (2, "stdout", "second"),
@@ -74,6 +78,15 @@ async def test_what_is_said_belongs_to_the_job_whose_number_it_bears() -> None:
             (0, "stdout", "not there any more"),
             (0, "stdout", "one of two"),
         ]
+
+
+async def test_a_job_may_speak_before_the_report_of_the_one_before_it_is_taken() -> None:
+    async with heard_child() as (child, ear):
+        child.at_once = 1
+        child.runs(1, 2)
+        child.say(2, "early")
+        ear.listen()
+        assert child.said_ == [(2, "stdout", "early")]
 
 
 async def test_what_nobody_put_a_number_on_belongs_to_the_only_one_that_runs() -> None:

@@ -1,25 +1,27 @@
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from consumer.worker import scratch
+from consumer.worker.scratch import Place
 
 
-def test_a_place_is_one_that_nobody_can_guess(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = scratch.new_place(), scratch.new_place()
-    assert first != second
-    assert not Path(first).exists()
+@pytest.fixture(autouse=True)
+def folder_of_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
 
 
-def test_folders_are_for_our_user_alone_and_each_is_new(tmp_path: Path) -> None:
-    place = scratch.place_of(17, str(tmp_path / "place"))
-    first, second = scratch.make(place), scratch.make(place)
+def test_folders_are_for_our_user_alone_and_each_is_new() -> None:
+    place = Place()
+    first, second = scratch.make(place.of(17)), scratch.make(place.of(17))
     assert first != second
     for folder in (first, second, first.parent, first.parent.parent):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert first.parent == tmp_path / "place" / "17"
+    assert first.parent == Path(place.path, "17")
 
 
 def test_what_a_link_leads_to_stays(tmp_path: Path) -> None:
@@ -49,3 +51,27 @@ def test_what_a_job_locked_is_removed_too(tmp_path: Path) -> None:
 
 def test_what_is_not_there_needs_no_removal(tmp_path: Path) -> None:
     scratch.remove(str(tmp_path / "never"))
+
+
+def test_a_place_that_was_abandoned_goes_and_nothing_else(tmp_path: Path) -> None:
+    mine, living, dead = Place(), Place(), Place()
+    scratch.make(dead.of(1))
+    dead.let_go()
+    others = [tmp_path / "consumer-jobs-mine", tmp_path / "consumer-jobs-of-last-year"]
+    for folder in others:
+        folder.mkdir()
+    (tmp_path / ("consumer-jobs-" + 32 * "0")).symlink_to(others[0])
+    mine.remove_abandoned()
+    assert not Path(dead.path).exists()
+    assert all(folder.exists() for folder in (Path(mine.path), Path(living.path), *others))
+
+
+def test_where_nothing_can_be_written_only_who_wants_a_folder_hears_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "never"))
+    place = Place()
+    place.remove_abandoned()
+    place.let_go()
+    with pytest.raises(FileNotFoundError, match="there is no folder for temporary files"):
+        scratch.make(place.of(1))
