@@ -1,10 +1,13 @@
 """Short runs of what `make soak` does for minutes."""
 
+import pytest
+
 from tests.faults.pool_soak import Plan, quantile, run, strike_results
 
 SEED = 5
 
 
+@pytest.mark.quiet
 async def test_each_job_of_a_pool_under_fire_has_the_outcome_that_it_deserves() -> None:
     told: list[str] = []
     report = await run(Plan(jobs=500, seed=SEED), told.append)

@@ -7,6 +7,8 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+import pytest
+
 from consumer.broker.connection import BrokerConfig
 from consumer.broker.declare import Mode
 from consumer.broker.delivery import AmqpDelivery
@@ -83,6 +85,7 @@ async def ladder_of(url: str, arrivals: Arrivals) -> AsyncIterator[Callable[[str
         await session.close()
 
 
+@pytest.mark.quiet
 async def test_five_thousand_failures_at_the_same_instant_come_back_spread_and_on_time(
     rabbit: Rabbit, amqp_url: str
 ) -> None:
@@ -108,6 +111,7 @@ async def nothing_waits(rabbit: Rabbit, url: str) -> bool:
     return not any(queue["messages"] for queue in listed if ".delay." in queue["name"])
 
 
+@pytest.mark.quiet
 async def test_a_wait_of_a_second_is_not_longer_because_others_wait_for_ten_minutes(amqp_url: str) -> None:
     arrivals = Arrivals(20)
     async with ladder_of(amqp_url, arrivals) as put_off:
