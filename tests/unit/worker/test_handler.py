@@ -26,7 +26,7 @@ def test_a_declared_function_stays_what_it_was(declared: list[handler.Handler]) 
 
 def test_the_policy_of_a_kind_is_written_at_its_handler(declared: list[handler.Handler]) -> None:
     job("a", timeout=3, max_attempts=2, backoff=4, backoff_cap=9, jitter="full", retry_on=[KeyError, "x.Y"])(double)
-    retry = RetryPolicy(2, 4, 9, Jitter.FULL, frozenset({"builtins.KeyError", "x.Y"}))
+    retry = RetryPolicy(2, 4, 9, Jitter.FULL, retry_on=frozenset({"builtins.KeyError", "x.Y"}))
     assert declared[0].policy == KindPolicy("a", 3.0, retry)
 
 
