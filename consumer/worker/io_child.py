@@ -16,6 +16,7 @@ from consumer.worker import failure
 from consumer.worker.context import JobContext
 from consumer.worker.execute import Limits
 from consumer.worker.failure import Refused
+from consumer.worker.guard import Guard
 from consumer.worker.handler import JobTimeout
 from consumer.worker.io_job import FollowedThreads, IoJob, follow_steps, follow_tasks
 from consumer.worker.loading import Kind
@@ -23,7 +24,7 @@ from consumer.worker.mark import Mark
 from consumer.worker.payload import checked, encoded
 from consumer.worker.report import report, usage
 from consumer.worker.scope import Backstage
-from consumer.worker.timer import CANCELLED, TIMED_OUT, overrun
+from consumer.worker.timer import CANCELLED, TIMED_OUT, overrun, spent
 from consumer.worker.wire import TICKET_LIMIT, Frame, Parser, Type, head, whole
 
 BEAT = 0.02
@@ -58,7 +59,10 @@ def live(
     for end in (stream, tickets):
         end.setblocking(False)
     backstage = Backstage.in_child(tickets, limits.log, place)
-    child = IoChild(tickets, kinds, limits, backstage, seen, threads)
+    guard = Guard(
+        (stream.fileno(), tickets.fileno()), keep=True
+    )  # our own threads come and go, and so do programs that jobs run
+    child = IoChild(tickets, kinds, limits, backstage, seen, threads, guard)
     loop.run_until_complete(loop.create_unix_connection(lambda: child, sock=stream))
     loop.run_forever()
 
@@ -72,6 +76,7 @@ class IoChild(asyncio.Protocol):
         backstage: Backstage,
         mark: Mark,
         threads: FollowedThreads,
+        guard: Guard,
     ) -> None:
         self._tickets = tickets
         self._kinds = kinds
@@ -79,6 +84,7 @@ class IoChild(asyncio.Protocol):
         self._backstage = backstage
         self._mark = mark
         self._threads = threads
+        self._guard = guard
         self._parser = Parser(_ANY_LENGTH)
         self._bodies: deque[Frame] = deque()
         self._bodiless: deque[Frame] = deque()
@@ -135,7 +141,7 @@ class IoChild(asyncio.Protocol):
     # running
 
     def _start(self, frame: Frame) -> None:
-        job = self._jobs[frame.job_id] = IoJob(frame.job_id)
+        job = self._jobs[frame.job_id] = IoJob(frame.job_id, self._limits.cpu)
         main = job.start(self._main(job, frame))
         attending = self._loop.create_task(self._attend(job, main))
         self._attending.add(attending)
@@ -150,8 +156,8 @@ class IoChild(asyncio.Protocol):
             while leftovers := job.cancel_all():
                 await asyncio.wait(leftovers)
             del self._jobs[job.id]
-            if job.threads:
-                self._transport.write(head(Type.LEAVING, job.id, b"threads"))
+            if damage := self._guard.look() or ("threads" if job.threads else ""):
+                self._transport.write(head(Type.LEAVING, job.id, damage.encode()))
             self._report(job, main)
         except BaseException:  # noqa: BLE001 - no memory for a report, say: let the parent see at whose step we ended
             traceback.print_exc()
@@ -215,8 +221,8 @@ class IoChild(asyncio.Protocol):
 
 def _failed(job: IoJob, error: BaseException) -> dict[str, Any]:
     """A cancelled task is how the end of a job's time shows here; it is told as in a cpu child."""
-    if job.ended_by != TIMED_OUT:
+    if job.ended_by in (None, CANCELLED):
         return failure.describe(error, None)
     if isinstance(error, asyncio.CancelledError):
         error = JobTimeout().with_traceback(error.__traceback__)
-    return failure.describe(error, overrun(job.timeout))
+    return failure.describe(error, overrun(job.timeout) if job.ended_by == TIMED_OUT else spent(job.cpu_limit))

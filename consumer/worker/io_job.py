@@ -5,11 +5,13 @@ import contextvars
 import os
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
+from math import inf
 from threading import local
 from time import thread_time, time
 from typing import TYPE_CHECKING, Any
 
 from consumer.worker.mark import THREADS, Mark
+from consumer.worker.timer import SPENT
 
 if TYPE_CHECKING:
     from consumer.worker.scope import Scope
@@ -18,10 +20,12 @@ _Main = Coroutine[Any, Any, Any] | Generator[Any, None, Any]
 
 
 class IoJob:
-    """`ended_by` says why the parent wanted its end; `tasks` and `threads` are what runs of it now."""
+    """`ended_by` says why it had to end; `tasks` and `threads` are what runs of it now."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, cpu_limit: float) -> None:
+        """`cpu_limit`: seconds of CPU in the loop, 0 for any."""
         self.id = number
+        self.cpu_limit = cpu_limit or inf
         self.started_at = time()
         self.timeout = 0.0
         self.cpu_seconds = 0.0
@@ -39,8 +43,14 @@ class IoJob:
 
     def end(self, why: bytes) -> None:
         """Not at once: a task that is cancelled before its first step does not begin."""
-        self.ended_by = why
-        asyncio.get_running_loop().call_soon(self.main.cancel)
+        if self.ended_by is None:
+            self.ended_by = why
+            asyncio.get_running_loop().call_soon(self.main.cancel)
+
+    def pay(self, cpu_seconds: float) -> None:
+        self.cpu_seconds += cpu_seconds
+        if self.cpu_seconds > self.cpu_limit:
+            self.end(SPENT)
 
     def cancel_all(self) -> set[asyncio.Task[Any]]:
         tasks = set(self.tasks)
@@ -76,7 +86,7 @@ def follow_steps(mark: Mark) -> None:
         if in_copy:  # a handler forked, and this is the copy of us
             os._exit(0)
         mark.leave()
-        job.cpu_seconds += thread_time() - began
+        job.pay(thread_time() - began)
 
     def become_a_copy() -> None:
         """Loops that the copy begins itself are no business of ours."""

@@ -4,6 +4,8 @@ import os
 import signal
 from collections import deque
 
+import structlog
+
 from consumer.core.outcome import Outcome, Usage
 from consumer.core.ports import Clock
 from consumer.worker import run as runs
@@ -15,6 +17,8 @@ from consumer.worker.nursery import Birth, Death, Nursery
 from consumer.worker.run import Run
 from consumer.worker.timer import CANCELLED, TIMED_OUT
 from consumer.worker.wire import Frame, Type, WireError, head
+
+_log = structlog.get_logger("consumer.worker")
 
 
 class IoMember(Member):
@@ -121,6 +125,7 @@ class IoMember(Member):
         return guilty or self._noted(begun, seen or ids)
 
     def _noted(self, begun: deque[Run], suspects: frozenset[int]) -> frozenset[int]:
+        _log.warning("io_child_ended_by_nobody_known", pid=self.pid, reason=self._reason, suspects=len(suspects))
         for run in begun:
             run.ends += run.id in suspects
         return frozenset(run.id for run in begun if run.hopeless)

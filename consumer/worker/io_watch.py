@@ -79,6 +79,7 @@ class IoWatch:
         for run in [*self._member.running]:
             if holder and run.id != holder:
                 run.started += EVERY
+                run.cancelled_at += EVERY
         if self._hurry(now) or self._still * EVERY >= self._stall:
             self._member.give_up(self._guilty())
 

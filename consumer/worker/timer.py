@@ -9,8 +9,8 @@ from types import FrameType
 
 from consumer.worker.handler import JobTimeout
 
-TIMED_OUT, CANCELLED = b"timeout", b"cancelled"
-"""Why an io child is told to end a job."""
+TIMED_OUT, CANCELLED, SPENT = b"timeout", b"cancelled", b"spent"
+"""Why a job in an io child ends before its time; for the first two the parent says so."""
 
 
 class RunTimer:

@@ -221,3 +221,26 @@ async def test_a_suspect_of_the_store_is_alone_in_the_pod_whatever_its_sort() ->
     assert len(spans) == 5
     alone, *others = spans
     assert [span for span in others if span[0] < alone[1] - 1 and span[1] > alone[0] + 1] == []
+
+
+async def test_what_a_job_changes_in_its_process_is_put_back_or_the_child_replaced() -> None:
+    async with pool(**IO) as bench:
+        before = await bench.result("sees_its_process")
+        await bench.run("changes_its_process")
+        assert await bench.result("sees_its_process") == before
+        neighbour = bench.begin("nap", {"seconds": 0.2})
+        assert await bench.result("nices_its_process") == before[-1]
+        assert (await bench.result("sees_its_process"))[-1] != before[-1]
+        outcome = await neighbour
+        assert isinstance(outcome, Succeeded)
+        assert int(outcome.result) == before[-1]
+
+
+async def test_a_job_that_uses_too_much_cpu_time_has_timed_out() -> None:
+    async with pool(**IO, cpu_limit=0.3) as bench:
+        neighbour = bench.begin("nap", {"seconds": 0.5})
+        outcome = await bench.run("spins", 100)
+        assert isinstance(outcome, TimedOut)
+        assert "more CPU time than its limit of 0.3 s" in outcome.fault.message
+        assert isinstance(await neighbour, Succeeded)
+    assert bench.exits == ["drain"]

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from consumer import JobContext, job
@@ -132,3 +133,22 @@ async def async_len(payload: str) -> int:
 @job("huge_async", timeout=30)
 async def huge_async(payload: int) -> str:
     return "x" * payload
+
+
+@job("changes_its_process", timeout=30)
+async def changes_its_process(payload: Any) -> None:
+    os.chdir("/")
+    os.environ["LEFT_BEHIND"] = "1"
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@job("nices_its_process", timeout=30)
+async def nices_its_process(payload: Any) -> int:
+    os.nice(1)
+    return os.getpid()
+
+
+@job("sees_its_process", timeout=30)
+async def sees_its_process(payload: Any) -> list[object]:
+    is_default = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    return [str(Path.cwd()), os.environ.get("LEFT_BEHIND"), is_default, os.getpid()]

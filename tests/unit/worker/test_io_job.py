@@ -17,7 +17,7 @@ def ran(program: str) -> str:
         loop.set_task_factory(follow_tasks)
         loop.set_default_executor(FollowedThreads(mark))
         follow_steps(mark)
-        one, two = IoJob(1), IoJob(2)
+        one, two = IoJob(1, 0), IoJob(2, 0.5)
     """
     source = textwrap.dedent(prelude) + textwrap.dedent(program)
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=30, check=False)
@@ -105,4 +105,25 @@ def test_cpu_time_counts_for_the_job_that_used_it() -> None:
             loop.run_until_complete(main())
         """)
         == "True True"
+    )
+
+
+def test_a_job_that_uses_too_much_cpu_time_is_cancelled() -> None:
+    assert (
+        ran("""
+            async def spin():
+                while True:
+                    until = time.thread_time() + 0.05
+                    while time.thread_time() < until:
+                        pass
+                    await asyncio.sleep(0)
+
+            async def main():
+                task = two.start(spin())
+                await asyncio.wait([task])
+                print(task.cancelled(), two.ended_by, 0.5 < two.cpu_seconds < 1)
+
+            loop.run_until_complete(main())
+        """)
+        == "True b'spent' True"
     )
