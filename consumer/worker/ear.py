@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Protocol
 
-from consumer.worker.line_cutter import LINE_COST, LINE_LIMIT
+from consumer.worker.line_cutter import LINE_COST
 from consumer.worker.output import Output
 from consumer.worker.run import Run
 from consumer.worker.wire import TICKET_LIMIT, Frame, Type, whole
@@ -116,6 +116,6 @@ class Ear:
         run = self._whose(frame.job_id)
         match frame.type, json.loads(frame.meta):
             case Type.LOG, [str(stream), int(level)]:
-                self._talk.say(run, stream[:LINE_LIMIT], level, frame.body.decode()[:LINE_LIMIT])
+                self._talk.say(run, stream, level, frame.body.decode())
             case Type.PROGRESS, [float(fraction), str(note)] if run is not None and 0 <= fraction <= 1:
                 self._audience.progressed(run, fraction, note)

@@ -71,6 +71,10 @@ class Records(logging.Handler):
         super().__init__()
         self.voice: Voice | None = None
 
+    def createLock(self) -> None:  # noqa: N802 - it is called so there
+        """None is needed, and one that a timeout left locked would be the end of all threads of later jobs."""
+        self.lock = None
+
     @classmethod
     def install(cls, level: int) -> "Records":
         records = cls()

@@ -15,6 +15,8 @@ from consumer.worker.line_cutter import LINE_COST, LINE_LIMIT, LineCutter
 from consumer.worker.wire import Type, head
 
 _PATIENCE_MS = 1000
+_NAME_LIMIT = 200
+"""Of a logger, in characters: a packet holds it and a line."""
 _current: ContextVar["Speaker"] = ContextVar("consumer_speaker")
 
 
@@ -54,7 +56,7 @@ class Speaker:
         if self._left >= 0:
             body = text.encode("utf-8", "backslashreplace")
             self._left -= len(body) + LINE_COST
-            meta = json.dumps([stream[:LINE_LIMIT], level]).encode()
+            meta = json.dumps([stream[:_NAME_LIMIT], level]).encode()
             self._send(head(Type.LOG, self._job_id, meta, len(body)) + body)
 
     def _send(self, packet: bytes) -> None:
