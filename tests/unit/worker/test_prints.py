@@ -90,8 +90,9 @@ def test_a_record_that_can_not_be_formatted_is_the_end_of_nothing(
     heard: Heard, records: Records, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Records.speak_with(heard)
-    logger = logging.Logger("not below the root, where pytest listens too")
+    logger = logging.getLogger("not.heard.by.pytest")
     logger.addHandler(records)
+    logger.propagate = False
     logger.info("%d things", "three")
     assert heard.said == []
     assert "Logging error" in capsys.readouterr().err
