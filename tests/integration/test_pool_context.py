@@ -7,6 +7,7 @@ from typing import Any
 
 from consumer.core.outbox import FollowUp
 from consumer.core.outcome import Crashed, Failed, Succeeded, TimedOut
+from tests.support.leash import ROOT
 from tests.support.pools import Bench, pool
 from tests.support.waiting import eventually
 
@@ -112,5 +113,26 @@ def test_follow_ups_come_with_a_success_and_with_nothing_else() -> None:
             assert isinstance(outcome, Succeeded)
             assert len(outcome.follow_ups) == 1000
             assert bench.exits == []
+
+    asyncio.run(main())
+
+
+def test_the_handler_in_the_documentation_does_what_is_written_there(tmp_path: Path) -> None:
+    code = (ROOT / "docs/handlers.md").read_text().partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "report.py").write_text(code)
+
+    async def main() -> None:
+        async with pool(modules=("report",), path=(str(tmp_path),), processes=1) as bench:
+            outcome = await bench.run("report.build", 3, key="may")
+            assert isinstance(outcome, Succeeded)
+            assert outcome.result == b'{"pages":3}'
+            assert outcome.follow_ups == (
+                FollowUp("report.mail", "report.build/may/1", b'{"report":"may"}', None, 1500),
+            )
+            assert [(line.key, line.stream, line.text) for line in bench.lines] == [
+                ("may", "consumer.job", "attempt 1, 20 s left"),
+                ("may", "stdout", "wrote 3 pages"),
+            ]
+            assert bench.marks[-1] == ("report.build", "may", 1.0, "page 2")
 
     asyncio.run(main())
