@@ -1,6 +1,8 @@
 """The pool with real children: outcomes, places, order, and what a child may see."""
 
 import asyncio
+import logging
+import threading
 import time
 from typing import Any
 
@@ -211,6 +213,29 @@ async def test_a_child_is_recycled_after_its_number_of_jobs() -> None:
         await eventually(four_left, "four recycled children")
         assert all(pids.count(pid) == 3 for pid in pids)
         await bench.until_full()
+
+
+async def test_children_are_born_beside_threads_that_hold_locks_and_none_hangs() -> None:
+    """A child that is forked while another thread holds a lock finds it locked for ever: so we don't fork there."""
+    over = threading.Event()
+
+    def talk() -> None:
+        while not over.is_set():
+            logging.getLogger("a.thread").debug("holding the lock of the handlers")
+
+    threads = [threading.Thread(target=talk) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        async with pool(recycle_jobs=1) as bench:
+            for number in range(30):
+                async with asyncio.timeout(10):
+                    assert await asyncio.gather(*(bench.result("echo", number) for _ in range(2))) == [number] * 2
+            assert bench.exits.count("recycle") > 50
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
 
 
 async def test_pools_come_and_go_without_leaving_descriptors() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from consumer.core.outcome import Crashed, Failed, Interrupted, Succeeded
+from consumer.worker.outlet import Outlet
 from schemas.codes import Code
 from tests.support.pools import CONFIG, gone, pool, state, zygote_of
 from tests.support.waiting import eventually, until
@@ -65,6 +66,36 @@ async def test_a_job_that_was_handed_to_a_child_and_never_began_is_not_charged()
         await asyncio.sleep(0)
         os.kill(pid, signal.SIGKILL)
         assert all(isinstance(outcome, Succeeded) for outcome in await asyncio.gather(*jobs))
+
+
+async def test_a_job_whose_child_was_killed_between_taking_its_ticket_and_beginning_is_not_charged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It waits there for its long body, which we hold back."""
+    async with pool(processes=1) as bench:
+        [pid] = bench.pool.pids
+        with monkeypatch.context() as held_back:
+            held_back.setattr(Outlet, "write", lambda *_: None)
+            waiting = bench.begin("echo", "x" * 100_000)
+            await bench.until(running=1)
+            os.kill(pid, signal.SIGKILL)
+        assert isinstance(await waiting, Succeeded)
+        assert bench.exits == ["crash"]
+
+
+async def test_a_job_that_ends_each_child_before_it_begins_is_charged_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Outlet, "write", lambda *_: None)
+    async with pool(processes=1) as bench:
+        waiting = bench.begin("echo", "x" * 100_000)
+        for _ in range(4):
+            assert not waiting.done()
+            await bench.until(running=1)
+            [pid] = bench.pool.pids
+            os.kill(pid, signal.SIGKILL)
+            await gone([pid])
+        assert isinstance(await waiting, Crashed)
 
 
 async def test_the_death_of_a_child_that_was_started_late_is_noticed_at_once() -> None:
