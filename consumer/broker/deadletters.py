@@ -27,6 +27,10 @@ PREFETCH = 200
 IDLE = 0.3
 """Seconds without a letter, after which the broker is asked whether there is one."""
 
+RETURNED_TOGETHER = 32
+"""A quorum queue keeps the order of so many letters that come back at a time: beyond that it hashes them."""
+PARTS = 8
+"""Of so many at a time we hear that they arrived: with more under way, the broker's channel would sort them anew."""
 RETURN_LOOKS, BETWEEN_LOOKS = 20, 0.005
 """How often, and how many seconds apart, we look whether the queue has got back what we gave back."""
 
@@ -98,10 +102,17 @@ class DeadLetters:
         await self._cancel()
         self._acknowledger.flush()
         for run in filter(None, self._runs):
-            ready = (await self.depth()).ready
-            await self._channel.basic_nack(max(run), multiple=True, requeue=True)
-            await self._has(ready + len(run))
+            await self._give_back(sorted(run))
         await self._channel.close()
+
+    async def _give_back(self, tags: list[int]) -> None:
+        for start in range(0, len(tags), PARTS * RETURNED_TOGETHER):
+            ready = (await self.depth()).ready
+            some = tags[start : start + PARTS * RETURNED_TOGETHER]
+            for first in range(0, len(some), RETURNED_TOGETHER):
+                part = some[first : first + RETURNED_TOGETHER]
+                await self._channel.basic_nack(part[-1], multiple=True, requeue=True)
+            await self._has(ready + len(some))
 
     async def _has(self, count: int) -> None:
         """Wait until the queue has them back, unless somebody else takes them at once."""

@@ -43,5 +43,13 @@ class Marks:
         await eventually(so, f"{count} executions of {key}")
         return self._of(key)
 
+    async def more_than(self, count: int) -> None:
+        """Wait until there are more executions than so many."""
+
+        async def so() -> bool:
+            return len(self.all) > count
+
+        await eventually(so, f"more than {count} executions")
+
     def _of(self, key: str) -> list[Mark]:
         return [mark for mark in self.all if mark.key == key]
