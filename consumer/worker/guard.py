@@ -27,6 +27,13 @@ _SIGNALS = tuple(
 """Those for which people install handlers."""
 
 
+def _opened(path: str) -> int | None:
+    """Not every kernel has that file. Where it has, it is much faster than to ask for children and get an exception."""
+    with suppress(OSError):
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    return None
+
+
 class Guard:
     """`keep`: leave threads and processes that a job didn't end alone, since they are meant to stay."""
 
@@ -45,7 +52,7 @@ class Guard:
         self._umask = umask
         self._stdin = sys.stdin
         self._threads = threads_running()
-        self._children = os.open(f"/proc/self/task/{os.getpid()}/children", os.O_RDONLY | os.O_CLOEXEC)
+        self._children = _opened(f"/proc/self/task/{os.getpid()}/children")
         os.close(lowest := os.dup(self._probe))
         self._lowest_free = lowest
         self._too_many = max(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, lowest + 16)
@@ -115,9 +122,11 @@ class Guard:
     def _left(self) -> str:
         if threads_running() > self._threads:
             return "threads"
-        if os.pread(self._children, 8, 0):
-            with suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    pass
-                return "processes"
-        return ""
+        if self._children is not None and not os.pread(self._children, 1, 0):
+            return ""
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return ""
+        return "processes"
