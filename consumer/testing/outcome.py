@@ -18,6 +18,19 @@ SHOWN = 100
 Status = Literal["succeeded", "retry", "put_off", "dead_letter", "cancelled"]
 
 
+class Told(str):
+    """A text that knows what it is about: pytest's own words for two different texts don't say that."""
+
+    __slots__ = ("story",)
+    story: str
+
+    @classmethod
+    def of(cls, text: str, story: str) -> "Told":
+        told = cls(text)
+        told.story = story
+        return told
+
+
 class FollowUp(NamedTuple):
     """A job that the run asked for. `delay` in seconds; `queue` None: its own."""
 
@@ -57,6 +70,11 @@ class RunOutcome:
     tempdir: Path | None = None
     exception: BaseException | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("status", "code"):
+            if (text := getattr(self, name)) is not None:
+                object.__setattr__(self, name, Told.of(text, self._story()))
+
     def __repr__(self) -> str:
         return f"<{self._story()}>"
 
@@ -65,6 +83,7 @@ class RunOutcome:
 
         The failure shows the handler's own error too.
         """
+        __tracebackhide__ = True
         if wanted in (self.status, self.code):
             return self
         if wanted not in (*get_args(Status), *Code):

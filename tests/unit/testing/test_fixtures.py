@@ -41,17 +41,27 @@ def test_every_example_on_the_page_for_users_passes(shop: Path) -> None:
 
 
 def test_an_expectation_that_is_broken_shows_what_happened_and_where(shop: Path) -> None:
-    (shop / "test_broken.py").write_text(
-        "import shop\nfrom consumer.testing import run\n\n"
-        "def test_it(monkeypatch):\n"
-        "    def no_answer(key, cents):\n"
-        "        raise ConnectionError('no answer from the bank')\n"
-        "    monkeypatch.setattr(shop.bank, 'charge', no_answer)\n"
-        "    run(shop.charge, {'number': 7, 'cents': 1}).expect('succeeded')\n"
-    )
+    (shop / "test_broken.py").write_text(BROKEN)
     said = pytest_said(shop, "test_broken.py")
+    assert said.count(f"AssertionError: expected succeeded, but {STORY}") == 1, said
+    assert said.count(f"AssertionError: assert 'retry' == 'succeeded'\nE         {STORY}") == 1, said
     assert "raise ConnectionError('no answer from the bank')" in said
-    assert (
-        "AssertionError: expected succeeded, but attempt 1 of order.charge 'test' failed, and is retried in 7.5 s: "
-        "ConnectionError: no answer from the bank"
-    ) in said
+    assert "outcome.py" not in said, "the place is the test's own line"
+
+
+BROKEN = """
+import shop
+from consumer.testing import run
+
+def no_answer(key, cents):
+    raise ConnectionError('no answer from the bank')
+
+def test_expect(monkeypatch):
+    monkeypatch.setattr(shop.bank, "charge", no_answer)
+    run(shop.charge, {"number": 7, "cents": 1}).expect("succeeded")
+
+def test_assert(monkeypatch):
+    monkeypatch.setattr(shop.bank, "charge", no_answer)
+    assert run(shop.charge, {"number": 7, "cents": 1}).status == "succeeded"
+"""
+STORY = "attempt 1 of order.charge 'test' failed, and is retried in 7.5 s: ConnectionError: no answer from the bank"
