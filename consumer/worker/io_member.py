@@ -9,9 +9,10 @@ import structlog
 from consumer.core.outcome import Outcome, Usage
 from consumer.core.ports import Clock
 from consumer.worker import run as runs
+from consumer.worker.blame import NOBODY, Evidence, blame
 from consumer.worker.catalogue import Sort
 from consumer.worker.config import PoolConfig
-from consumer.worker.io_watch import IoWatch, only_one
+from consumer.worker.io_watch import IoWatch
 from consumer.worker.member import Listener, Member
 from consumer.worker.nursery import Birth, Death, Nursery
 from consumer.worker.run import Run
@@ -110,32 +111,29 @@ class IoMember(Member):
         return innocent
 
     def _guilty_of(self, begun: deque[Run], death: Death) -> frozenset[int]:
-        """Those who surely did it. Where nobody surely did, those who may have are noted."""
-        ids = frozenset(run.id for run in begun)
+        """Whoever surely ended it, and whoever is suspected once too often."""
         if death.status is None:
-            return ids
-        told = self._reason == "crash" and not self._mark.has_strangers
-        seen = ids & (self._mark.in_threads | {self._mark.who}) if told else frozenset[int]()
-        if self._guilty is not None:
-            guilty = self._guilty & ids
-        elif _from_outside(death.status):
-            guilty = frozenset[int]()
-        else:
-            guilty = ids if any(run.suspect for run in begun) else only_one(seen)
-        return guilty or self._noted(begun, seen or ids)
-
-    def _noted(self, begun: deque[Run], suspects: frozenset[int]) -> frozenset[int]:
-        _log.warning("io_child_ended_by_nobody_known", pid=self.pid, reason=self._reason, suspects=len(suspects))
+            return frozenset(run.id for run in begun)
+        verdict = blame(self._evidence(begun, death.status))
+        if begun and not verdict.guilty:
+            _log.warning("io_child_ended_by_nobody_known", pid=self.pid, suspects=len(verdict.suspects))
         for run in begun:
-            run.ends += run.id in suspects
-        return frozenset(run.id for run in begun if run.hopeless)
+            run.ends += verdict.weight * (run.id in verdict.suspects)
+        return verdict.guilty | {run.id for run in begun if run.hopeless}
+
+    def _evidence(self, begun: deque[Run], status: int) -> Evidence:
+        """What was at work tells nothing where we ended the child, or where a thread may have that nobody knows."""
+        ids = frozenset(run.id for run in begun)
+        told = self._reason == "crash" and not self._mark.has_strangers
+        return Evidence(
+            begun=ids,
+            found=self._guilty,
+            seen=ids & (self._mark.in_threads | {self._mark.who}) if told else NOBODY,
+            killed=os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL,
+            alone=any(run.suspect for run in begun),
+        )
 
     def _last_outcome(self, run: Run, death: Death) -> Outcome:
         if self._guilty is None or run.overran:
             return super()._last_outcome(run, death)
         return runs.held_up(self._stall, self._usage(run, death))
-
-
-def _from_outside(status: int) -> bool:
-    """Killed by the kernel for want of memory, by somebody, or by us; whoever was at work in that instant."""
-    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Collection
 from typing import Protocol
 
+from consumer.worker.blame import NOBODY, only_one
 from consumer.worker.procfs import is_stopped
 from consumer.worker.run import Run
 
@@ -111,10 +112,5 @@ class IoWatch:
         if self._still < _STILL:
             return frozenset(run.id for run in self._member.running if run.overran)
         if is_stopped(self._member.pid):
-            return frozenset()
+            return NOBODY
         return frozenset({self._mark.who} - {0}) or only_one(self._mark.in_threads)
-
-
-def only_one(suspects: frozenset[int]) -> frozenset[int]:
-    """Of several, none can be charged."""
-    return suspects if len(suspects) == 1 else frozenset()

@@ -81,7 +81,9 @@ class CpuLine:
 
 
 class IoLine:
-    """The child with the fewest runs first. A suspect has a child for itself, so that its next end tells who did it."""
+    """The child with the fewest runs first. A suspect has a child for itself, so that its next end tells who did it;
+    one at a time, so that the others have the other children.
+    """
 
     def __init__(self, members: list[Member], concurrency: int) -> None:
         self.members = members
@@ -102,13 +104,16 @@ class IoLine:
         return _emptied(self._suspects, self._ready)
 
     def go(self) -> None:
-        while self._suspects and (child := self.idle()):
+        if self._suspects and not self._on_trial() and (child := self.idle()):
             child.send(self._suspects.popleft())
         while self._ready and (place := self._roomiest()):
             place.send(self._ready.popleft())
 
     def idle(self) -> Member | None:
         return next((member for member in self._able() if not member.queue), None)
+
+    def _on_trial(self) -> bool:
+        return any(member.queue and member.queue[0].suspect for member in self.members)
 
     def _able(self) -> Iterator[Member]:
         return (
@@ -118,9 +123,9 @@ class IoLine:
         )
 
     def _roomiest(self) -> Member | None:
-        """While suspects wait, one child gets nothing else, so that their turn comes."""
+        """While suspects wait for a child, one gets nothing else, so that their turn comes."""
         able = [*self._able()]
-        if self._suspects:
+        if self._suspects and not self._on_trial():
             able = able[1:]
         open_ones = [
             member

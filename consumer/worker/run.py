@@ -16,7 +16,7 @@ from consumer.worker.timer import overrun, spent
 from consumer.worker.wire import HEADER, TICKET_LIMIT, Type, head
 from schemas.codes import Code
 
-_SUSPECT_AFTER, _HOPELESS_AFTER = 2, 5
+_SUSPECT_AFTER, _HOPELESS_AFTER = 4, 8
 _LOSSES = 3
 
 
@@ -24,7 +24,8 @@ class Run:
     """`started` is on the loop's clock, `started_at` in epoch ms; both 0 until it is the first at its child.
 
     `cancelled_at` is on the loop's clock too. `said` is how many bytes of it went into the log.
-    `ends` counts the ends of io children that any of several runs may have caused, this one among them.
+    `ends` counts the ends of io children that any of several runs may have caused, this one among them: 2 for each,
+    or 1 where it rather came from outside.
     """
 
     __slots__ = (
@@ -60,7 +61,7 @@ class Run:
 
     @property
     def suspect(self) -> bool:
-        """Once may be somebody else's fault; where it was there twice, it runs without company."""
+        """Once may be somebody else's fault; who is there again runs without company."""
         return self.ends >= _SUSPECT_AFTER
 
     @property

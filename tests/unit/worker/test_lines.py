@@ -62,7 +62,7 @@ async def test_a_suspect_has_a_child_for_itself_and_gets_its_turn() -> None:
     io = line(child, concurrency=10)
     io.add(a_run(1))
     io.go()
-    io.back(a_run(2, ends=2))
+    io.back(a_run(2, ends=4))
     io.add(a_run(3))
     io.go()
     assert child.ids == [1]
@@ -79,15 +79,28 @@ async def test_others_run_on_while_a_suspect_waits_where_there_is_a_second_child
     first.queue.append(a_run(0))
     second.queue.append(a_run(1))
     io = line(first, second, concurrency=10)
-    io.back(a_run(2, ends=2))
+    io.back(a_run(2, ends=4))
     io.add(a_run(3))
     io.go()
     assert (first.ids, second.ids) == ([0], [1, 3])
 
 
+async def test_one_suspect_at_a_time_is_tried_and_the_other_children_are_for_the_others() -> None:
+    first, second = Child(), Child()
+    io = line(first, second, concurrency=10)
+    for number in (1, 2):
+        io.back(a_run(number, ends=4))
+    io.add(a_run(3))
+    io.go()
+    assert (first.ids, second.ids) == ([2], [3])
+    first.queue.clear()
+    io.go()
+    assert (first.ids, second.ids) == ([1], [3])
+
+
 async def test_what_waits_can_be_forgotten_and_given_back() -> None:
     io = line(concurrency=1)
-    runs = [a_run(1), a_run(2), a_run(3, ends=2)]
+    runs = [a_run(1), a_run(2), a_run(3, ends=4)]
     for run in runs:
         io.back(run)
     assert io.forget(runs[0])
