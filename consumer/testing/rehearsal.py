@@ -135,8 +135,12 @@ class Rehearsal:
             return Succeeded(self.result, usage, self._follow_ups())
         if isinstance(self.exception, MemoryError):
             return crashed("", usage, out_of_memory=True)
-        timed_out = overrun(self._work.timeout) if self._overran else None
-        said = failure.describe(_from_the_handler_on(self.exception), timed_out) | {"usage": astuple(usage)}
+        error, timed_out = _from_the_handler_on(self.exception), None
+        if self._overran:
+            timed_out = overrun(self._work.timeout)
+            if isinstance(error, asyncio.CancelledError):
+                error = JobTimeout().with_traceback(error.__traceback__)
+        said = failure.describe(error, timed_out) | {"usage": astuple(usage)}
         return described(json.loads(failure.encode(said)))
 
     def _follow_ups(self) -> tuple[FollowUp, ...]:
