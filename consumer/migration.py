@@ -123,7 +123,7 @@ class _Run:
         """What has consumers is left to them: they are alive, and the new queue may have none yet."""
         route = f"from {move.source} to {move.destination}"
         if depth.consumers:
-            self._report.did("leave", f"{depth.ready} messages of {move.source} to its {depth.consumers} consumers")
+            self._report.did("leave", f"{depth.ready} messages of {move.source} to its consumers ({depth.consumers})")
         elif self._report.dry_run:
             self._report.did("move", f"{depth.ready} messages {route}")
         else:
@@ -148,7 +148,7 @@ class _Run:
         for name, depth in after.items():
             if depth.consumers:
                 self._report.remains.append(
-                    f"queue '{name}' has {depth.consumers} consumers: end the daemons of version {version}, "
+                    f"queue '{name}' has consumers ({depth.consumers}): end the daemons of version {version}, "
                     "then run this again"
                 )
             elif depth.ready:

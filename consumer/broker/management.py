@@ -4,6 +4,7 @@ import asyncio
 import json
 import ssl
 from base64 import b64encode
+from collections.abc import Mapping
 from http.client import HTTPException
 from typing import IO, Any
 from urllib.error import HTTPError, URLError
@@ -12,12 +13,14 @@ from urllib.request import HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Pr
 
 from consumer.broker.connection import BrokerConfig, reason, trust, with_login
 from consumer.core.errors import BrokerUnavailable
-from consumer.core.facts import Managed, QueueState
+from consumer.core.facts import Managed, Policy, QueueState
 from consumer.core.topology import Binding, Topology
 
 MOST_BYTES = 64 * 1024 * 1024
 OK, NOT_FOUND, IN_ALARM = 200, 404, 503
 NOT_ALLOWED = (401, 403)
+POLICIES = {"policies": ("policy", "policy"), "operator-policies": ("operator_policy", "operator policy")}
+"""By path: the member of a queue that names the one in force, and what to call it."""
 STREAMS = "stream_queue"
 """The feature flag without which dead-lettering is at most once. Newer brokers can't be without it."""
 
@@ -30,8 +33,10 @@ async def manage(config: BrokerConfig, url: str, topology: Topology) -> Managed:
 def _manage(config: BrokerConfig, url: str, topology: Topology) -> Managed:
     api = _Api(config, url)
     try:
+        policies = {path: _policies(api, path) for path in POLICIES}
+        states = (_queue(api, queue.name, policies) for queue in topology.queues)
         return Managed(
-            queues=tuple(state for queue in topology.queues if (state := _queue(api, queue.name)) is not None),
+            queues=tuple(state for state in states if state is not None),
             bindings=_bindings(api),
             alarms=_alarms(api),
             at_least_once=_at_least_once(api),
@@ -103,16 +108,25 @@ def _quoted(name: str) -> str:
     return quote(name, safe="")
 
 
-def _queue(api: _Api, name: str) -> QueueState | None:
+def _policies(api: _Api, path: str) -> dict[str, Any]:
+    """Definitions by name. Not everybody who may look at queues may look at policies."""
+    status, found = api.ask(f"{path}/{api.vhost}", *NOT_ALLOWED)
+    return {policy["name"]: policy["definition"] for policy in found} if status == OK else {}
+
+
+def _queue(api: _Api, name: str, policies: Mapping[str, Mapping[str, Any]]) -> QueueState | None:
     status, found = api.ask(f"queues/{api.vhost}/{_quoted(name)}", NOT_FOUND)
     if status == NOT_FOUND:
         return None
-    kinds = {"policy": "policy", "operator_policy": "operator policy"}
     return QueueState(
         name=found["name"],
         type=found["type"],
         arguments=found["arguments"],
-        policies=tuple(f"{kind} '{found[key]}'" for key, kind in kinds.items() if found.get(key)),
+        policies=tuple(
+            Policy(f"{sort} '{found[member]}'", policies[path].get(found[member]))
+            for path, (member, sort) in POLICIES.items()
+            if found.get(member)
+        ),
         definition=_definition(found),
         members=len(found.get("members", ())),
         online=len(found.get("online", ())),

@@ -29,7 +29,8 @@ def _plain(part: Part) -> dict[str, Any]:
 
 
 def _lines(part: Part) -> Iterator[tuple[str, str]]:
-    yield part.name, f"{'FAULT' if part.failed else 'ok':<{WIDTH}}  {part.detail}"
+    if part.failed or part.well:
+        yield part.name, f"{'FAULT' if part.failed else 'ok':<{WIDTH}}  {part.detail}"
     for line in lines(part.findings):
         yield part.name, line
 

@@ -50,13 +50,21 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Policy:
+    """`name` tells which sort it is, too; `definition` is None where our user may not know."""
+
+    name: str
+    definition: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class QueueState:
-    """`definition` is what policies make of the queue, None while the broker has no statistics of it yet."""
+    """`definition` is what its policies make of the queue, None while the broker has no statistics of it yet."""
 
     name: str
     type: str
     arguments: Mapping[str, Any]
-    policies: tuple[str, ...] = ()
+    policies: tuple[Policy, ...] = ()
     definition: Mapping[str, Any] | None = None
     members: int = 1
     online: int = 1

@@ -43,7 +43,7 @@ def of_managed_topology(managed: Managed, seen: Seen, topology: Topology) -> lis
     differences = [d for state, queue in both for d in _differences(state, queue.arguments)]
     return [
         *(differing(difference) for difference in differences if (difference.what, difference.argument) not in known),
-        *(finding for state, queue in both for finding in overridden(state, queue, topology)),
+        *overridden(both, topology),
         *_unbound(managed, topology),
         *_bound_elsewhere(managed, topology),
         *_offline(managed),

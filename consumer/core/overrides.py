@@ -4,11 +4,13 @@ Of a limit that is set both by argument and by policy the broker takes the small
 argument. So a policy changes what we need by a smaller number, or by a key that the queue has no argument for.
 """
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from consumer.core.facts import QueueState
-from consumer.core.findings import Finding, Severity
+from consumer.core.findings import Finding, Severity, listed
 from consumer.core.topology import Queue, Topology
 
 LIMITS = {
@@ -24,38 +26,60 @@ ROUTES = {
 DROPS, REFUSES = "drop-head", "reject-publish"
 
 
-def overridden(state: QueueState, queue: Queue, topology: Topology) -> Iterator[Finding]:
-    """`queue` is how we want what `state` shows."""
+@dataclass(frozen=True, slots=True)
+class Override:
+    """One key of policies on one queue; `value` and `wanted` as people read them."""
+
+    severity: Severity
+    key: str
+    value: str
+    policies: str
+    harm: str
+    queue: str
+    wanted: str
+
+
+def overridden(both: Iterable[tuple[QueueState, Queue]], topology: Topology) -> Iterator[Finding]:
+    """Each queue as it is and as we want it. What one policy does to several queues is one finding."""
+    groups: dict[tuple[Severity, str, str, str, str], list[Override]] = defaultdict(list)
+    for state, queue in both:
+        for one in (*_limits(state, queue), *_caps(state, queue, topology)):
+            groups[one.severity, one.key, one.value, one.policies, one.harm].append(one)
+    for (severity, key, value, policies, harm), group in groups.items():
+        what = f"{key} of {listed([one.queue for one in group])}"
+        wanted = " or ".join(dict.fromkeys(one.wanted for one in group))
+        way_out = f"take {key} out of the policy, or let it not match our queues: with it {harm}"
+        yield Finding(severity, what, f"{value} by {policies}", wanted, way_out)
+
+
+def _limits(state: QueueState, queue: Queue) -> Iterator[Override]:
     policy = state.definition or {}
     for key, harm in LIMITS.items():
         own = queue.arguments.get(f"x-{key}")
         if key in policy and (own is None or _smaller(policy[key], own)):
-            yield _finding(Severity.FAULT, state, key, harm, "none" if own is None else str(own))
+            yield _override(Severity.FAULT, state, key, harm, "none" if own is None else str(own))
     for key, harm in ROUTES.items():
         if key in policy and f"x-{key}" not in queue.arguments:
-            yield _finding(Severity.FAULT, state, key, harm, "none")
-    yield from _capped(state, queue, topology)
+            yield _override(Severity.FAULT, state, key, harm, "none")
 
 
-def _capped(state: QueueState, queue: Queue, topology: Topology) -> Iterator[Finding]:
+def _caps(state: QueueState, queue: Queue, topology: Topology) -> Iterator[Override]:
     """A cap that refuses holds up whoever publishes, and loses nothing; the dead letters' queue may drop."""
     policy = state.definition or {}
     drops = str(queue.arguments.get("x-overflow", policy.get("overflow", DROPS))) != REFUSES
+    who = "producers" if queue.name == topology.work_queue else "retries and dead letters"
     for key in CAPS:
-        if key not in policy:
-            continue
-        if drops:
-            yield _finding(Severity.FAULT, state, key, "the oldest messages are dropped in silence", "none")
-        else:
-            who = "producers" if queue.name == topology.work_queue else "retries and dead letters"
-            yield _finding(Severity.WARNING, state, key, f"{who} are refused when it is full", "none")
+        if key in policy and drops:
+            yield _override(Severity.FAULT, state, key, "the oldest messages are dropped in silence", "none")
+        elif key in policy:
+            yield _override(Severity.WARNING, state, key, f"{who} are refused when it is full", "none")
 
 
 def _smaller(value: Any, own: str | int) -> bool:
     return isinstance(value, int) and isinstance(own, int) and 0 <= value < own
 
 
-def _finding(severity: Severity, state: QueueState, key: str, harm: str, wanted: str) -> Finding:
-    found = f"{state.definition[key] if state.definition else None} by {' or '.join(state.policies) or 'a policy'}"
-    way_out = f"take {key} out of the policy, or let it not match our queues: with it {harm}"
-    return Finding(severity, f"queue '{state.name}', {key}", found, wanted, way_out)
+def _override(severity: Severity, state: QueueState, key: str, harm: str, wanted: str) -> Override:
+    value = (state.definition or {})[key]
+    sources = [p.name for p in state.policies if p.definition is None or p.definition.get(key) == value]
+    return Override(severity, key, str(value), " or ".join(sources) or "a policy", harm, state.name, wanted)

@@ -88,12 +88,11 @@ async def test_policies_that_change_what_we_need_are_named_with_their_key(vhost:
     set_policy(vhost, "policies/caps", "^jobs.default.dead$", {"max-length": 9})
     set_policy(vhost, "policies/harmless", "^jobs.delay", harmless)
     found = findings(await declared(vhost))
-    both = "by policy 'mine' or operator policy 'theirs'"
     assert found == {
-        "queue 'jobs.default', message-ttl": ("fault", f"60000 {both}"),
-        "queue 'jobs.default', delivery-limit": ("fault", f"7 {both}"),
-        "queue 'jobs.default', max-length": ("warning", f"5 {both}"),
-        "queue 'jobs.default.dead', max-length": ("fault", "9 by policy 'caps'"),
+        "message-ttl of jobs.default": ("fault", "60000 by policy 'mine'"),
+        "delivery-limit of jobs.default": ("fault", "7 by operator policy 'theirs'"),
+        "max-length of jobs.default": ("warning", "5 by policy 'mine'"),
+        "max-length of jobs.default.dead": ("fault", "9 by policy 'caps'"),
     }
 
 

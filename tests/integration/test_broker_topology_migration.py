@@ -113,7 +113,7 @@ async def test_what_has_consumers_is_left_to_them_and_the_next_run_completes_it(
         await taken.get()
         report = await migrate(new, 1, dry_run=False)
         assert report.remains == [
-            f"queue '{OLD_WORK}' has 1 consumers: end the daemons of version 1, then run this again"
+            f"queue '{OLD_WORK}' has consumers (1): end the daemons of version 1, then run this again"
         ]
         await daemon.close()
         await eventually(lambda: _all_ready(producer, OLD_WORK, 3), "its deliveries are back")

@@ -62,6 +62,7 @@ def saying(status: int, body: bytes, **headers: str) -> Answer:
         (saying(200, b"null"), "not that of RabbitMQ's management plugin"),
         (saying(200, b" " * 200), "its answer is too long"),
         (saying(401, b"{}"), "it refuses the user, who needs the tag 'management'"),
+        (saying(404, b"{}"), "its answer has status 404"),
         (saying(500, b"oops"), "its answer has status 500"),
         (lambda handler: handler.wfile.write(b"SSH-2.0-x\r\n"), "the management API at 127.0.0.1"),
     ],
@@ -75,7 +76,7 @@ async def test_a_strange_answer_is_one_sentence_without_a_secret(
     assert words in str(refused.value)
     assert SECRET not in str(refused.value)
     assert "\n" not in str(refused.value)
-    assert asked == ["/api/queues/a%2Fb/jobs.default"]
+    assert asked[0] == "/api/policies/a%2Fb"
 
 
 async def test_nobody_there_is_one_sentence() -> None:
@@ -98,7 +99,7 @@ async def test_a_proxy_of_the_environment_is_not_asked(monkeypatch: pytest.Monke
         monkeypatch.setenv("http_proxy", proxy)
         with pytest.raises(BrokerUnavailable):
             await manage(CONFIG, url, TOPOLOGY)
-    assert (through_proxy, len(asked)) == ([], 1)
+    assert (through_proxy, len(asked)) == ([], 3)
 
 
 async def test_a_server_that_is_silent_is_given_up() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from consumer.core.delay import Ladder
-from consumer.core.facts import Difference, Managed, QueueState, Seen
+from consumer.core.facts import Difference, Managed, Policy, QueueState, Seen
 from consumer.core.findings import Severity
 from consumer.core.management_rules import of_managed_broker, of_managed_topology
 from consumer.core.topology import Binding, build
@@ -80,6 +80,6 @@ def test_members_that_are_offline_and_statistics_that_are_not_there_are_told() -
 
 
 def test_a_policy_is_looked_for_on_every_queue() -> None:
-    assert found(with_first(definition={"expires": 9}, policies=("policy 'p'",))) == [
-        (Severity.FAULT, "queue 'jobs.default.v2', expires", "9 by policy 'p'")
+    assert found(with_first(definition={"expires": 9}, policies=(Policy("policy 'p'"),))) == [
+        (Severity.FAULT, "expires of jobs.default.v2", "9 by policy 'p'")
     ]

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from consumer.core.delay import Ladder
-from consumer.core.facts import QueueState
+from consumer.core.facts import Policy, QueueState
 from consumer.core.overrides import overridden
-from consumer.core.topology import build
+from consumer.core.topology import Queue, build
 
 TOPOLOGY = build("jobs", "default", Ladder("jobs", levels=4), 100)
 WORK, DEAD, RUNG = TOPOLOGY.queues[0], TOPOLOGY.queues[1], TOPOLOGY.queues[3]
@@ -18,8 +18,8 @@ def found(role: str, **definition: Any) -> list[tuple[str, str]]:
     """Severity and key of each finding; `rung` holds messages for 200 ms."""
     queue = QUEUES[role]
     policy = {name.replace("_", "-"): value for name, value in definition.items()}
-    state = QueueState(queue.name, "quorum", queue.arguments, ("policy 'p'",), policy)
-    return [(f.severity.value, f.what.rpartition(", ")[2]) for f in overridden(state, queue, TOPOLOGY)]
+    state = QueueState(queue.name, "quorum", queue.arguments, (Policy("policy 'p'", policy),), policy)
+    return [(f.severity.value, f.what.split(" of ")[0]) for f in overridden([(state, queue)], TOPOLOGY)]
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,29 @@ def test_a_cap_that_refuses_is_a_warning(role: str, definition: dict[str, Any]) 
     assert found(role, **definition) == [("warning", "max-length")]
 
 
-def test_it_says_by_which_policies_and_never_more_than_the_key() -> None:
-    state = QueueState("jobs.default", "quorum", {}, ("policy 'p'", "operator policy 'o'"), {"expires": 5})
-    [finding] = overridden(state, WORK, TOPOLOGY)
-    assert finding.found == "5 by policy 'p' or operator policy 'o'"
+def state_of(queue: Queue, *policies: Policy, **effective: Any) -> tuple[QueueState, Queue]:
+    return QueueState(queue.name, "quorum", queue.arguments, policies, effective), queue
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "found"),
+    [
+        (None, None, "policy 'mine' or operator policy 'theirs'"),
+        ({"expires": 5}, {"max-length": 5}, "policy 'mine'"),
+        ({"expires": 9}, {"expires": 5}, "operator policy 'theirs'"),
+        ({"expires": 9}, None, "operator policy 'theirs'"),
+        ({}, {}, "a policy"),
+    ],
+)
+def test_it_says_by_which_policy_as_far_as_the_user_may_know(mine: Any, theirs: Any, found: str) -> None:
+    policies = (Policy("policy 'mine'", mine), Policy("operator policy 'theirs'", theirs))
+    [finding] = overridden([state_of(WORK, *policies, expires=5)], TOPOLOGY)
+    assert finding.found == f"5 by {found}"
     assert finding.way_out.startswith("take expires out of the policy")
+
+
+def test_what_one_policy_does_to_many_queues_is_one_finding() -> None:
+    policy = Policy("policy 'p'")
+    [finding] = overridden([state_of(queue, policy, **{"delivery-limit": 3}) for queue in TOPOLOGY.queues], TOPOLOGY)
+    assert finding.what == "delivery-limit of jobs.default, jobs.default.dead, jobs.delay.v1.0, 3 more"
+    assert finding.wanted == "100 or 1000000000"
