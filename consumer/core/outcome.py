@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from consumer.core.job import Fault
+from consumer.core.outbox import FollowUp
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class Succeeded:
 
     result: bytes
     usage: Usage
+    follow_ups: tuple[FollowUp, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
