@@ -40,6 +40,9 @@ POOL: dict[str, Any] = {
 IN_FLIGHT = 24
 SAY_EVERY = 2_000
 LAG_EVERY = 0.005
+MOST_GROWTH = 32 * 1024 * 1024
+LONGEST_BREAK, LONGEST_LAG = 1.0, 0.05
+"""Seconds, for 99 of 100."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +190,13 @@ class Soak:
     def look_around(self) -> None:
         """While the pool is still there."""
         self.report.grown = resident_bytes(os.getpid()) - self._memory
+        for is_so, what in (
+            (self.report.grown > MOST_GROWTH, "the parent's memory grows"),
+            (quantile(self.report.back, 0.99) > LONGEST_BREAK, "nothing came back for too long after a kill"),
+            (quantile(self.report.lags, 0.99) > LONGEST_LAG, "the parent's loop lagged"),
+        ):
+            if is_so:
+                self.report.wrong.append(what)
         states = [state(pid) for pid in descendants(os.getpid())]
         if "Z" in states:
             self.report.wrong.append(f"{states.count('Z')} zombies")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.faults.pool_soak import Plan, quantile, run, strike_results
+from tests.faults.pool_soak import Plan, run, strike_results
 
 SEED = 5
 
@@ -14,8 +14,6 @@ async def test_each_job_of_a_pool_under_fire_has_the_outcome_that_it_deserves() 
     assert report.wrong == [], str(report)
     assert report.kills > 8
     assert report.hits > 3
-    assert quantile(report.back, 0.9) < 1
-    assert quantile(report.lags, 0.99) < 0.05
 
 
 async def test_children_killed_while_they_return_5_mb_never_hang_the_pool() -> None:
