@@ -3,6 +3,7 @@ import pytest
 from consumer.core.job import Job
 from consumer.core.outcome import Interrupted, TimedOut
 from consumer.core.ports import Work
+from consumer.worker.blame import FROM_INSIDE
 from consumer.worker.catalogue import Sort
 from consumer.worker.run import Run, failure, how_it_ended, ticket
 from consumer.worker.wire import TICKET_LIMIT, Type, whole
@@ -48,3 +49,12 @@ async def test_the_first_outcome_counts_and_the_place_is_freed_once() -> None:
 def test_an_overrun_that_a_child_reports_is_a_timeout() -> None:
     said = {"code": "execution_timeout", "type": "JobTimeout", "message": "", "traceback": "", "types": []}
     assert isinstance(failure(said | {"usage": [1, 2, 0.5, 3]}), TimedOut)
+
+
+async def test_a_run_that_is_there_at_one_end_after_the_other_is_tried_alone_and_at_last_charged() -> None:
+    run = Run(1, Work(Job("kind", "key", b""), 1, 1.0), Sort.IO, lambda: None)
+    seen = []
+    for _ in range(8):
+        run.ends += FROM_INSIDE
+        seen.append((run.suspect, run.hopeless))
+    assert seen == [(False, False)] + [(True, False)] * 6 + [(True, True)]
