@@ -94,6 +94,7 @@ async def test_memory_that_a_job_could_not_have_is_charged_to_it_and_its_neighbo
         assert await bench.result("nap", {"seconds": 0}) != pid
 
 
+@pytest.mark.quiet
 async def test_a_job_out_of_time_is_cancelled_and_may_clean_up(tmp_path: Path) -> None:
     async with pool(**IO) as bench:
         neighbours = naps(bench)
@@ -116,6 +117,7 @@ async def test_a_result_that_comes_after_the_cancellation_is_late() -> None:
     assert bench.exits == ["drain"]
 
 
+@pytest.mark.quiet
 @pytest.mark.parametrize("kind", ["swallows_cancel", "spins_forever", "blocks"])
 async def test_a_job_that_minds_nothing_is_over_by_its_timeout_and_the_grace(kind: str) -> None:
     async with pool(**IO) as bench:

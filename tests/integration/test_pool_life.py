@@ -20,6 +20,7 @@ from tests.support.pools import CONFIG, JOBS, Exits, alive, gone, pool
 from tests.support.waiting import eventually, until
 
 
+@pytest.mark.quiet
 @pytest.mark.parametrize(
     ("kind", "exits"),
     [

@@ -17,6 +17,7 @@ def stop(pid: int) -> None:
     until(lambda: state(pid) == "T", "a stopped process")
 
 
+@pytest.mark.quiet
 async def test_a_child_that_is_stopped_while_it_runs_a_job_is_found_by_the_deadline_of_that_job() -> None:
     async with pool(processes=1) as bench:
         started = time.monotonic()
