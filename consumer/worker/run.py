@@ -16,7 +16,7 @@ from consumer.worker.timer import overrun, spent
 from consumer.worker.wire import HEADER, TICKET_LIMIT, Type, head
 from schemas.codes import Code
 
-_SUSPECT_AFTER, _HOPELESS_AFTER = 4, 16
+_SUSPECT_AFTER, _HOPELESS_AFTER = 4, 10
 _LOSSES = 3
 
 

@@ -169,7 +169,7 @@ async def test_io_children_come_and_go_without_leaving_descriptors() -> None:
         pass
     before = own_descriptors()
     async with pool(**IO) as bench:
-        await bench.run("async_crash", "sigkill")
+        await bench.run("async_crash", "segfault")
         await bench.run("async_echo", 1)
     assert own_descriptors() == before
 

@@ -54,7 +54,7 @@ def test_an_overrun_that_a_child_reports_is_a_timeout() -> None:
 async def test_a_run_that_is_there_at_one_end_after_the_other_is_tried_alone_and_at_last_charged() -> None:
     run = Run(1, Work(Job("kind", "key", b""), 1, 1.0), Sort.IO, lambda: None)
     seen = []
-    for _ in range(8):
+    for _ in range(5):
         run.ends += FROM_INSIDE
         seen.append((run.suspect, run.hopeless))
-    assert seen == [(False, False)] + [(True, False)] * 6 + [(True, True)]
+    assert seen == [(False, False)] + [(True, False)] * 3 + [(True, True)]
