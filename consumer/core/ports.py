@@ -148,7 +148,7 @@ class Slot(Protocol):
 
 class Slots(Protocol):
     async def take(self, kind: str) -> Slot | None:
-        """Wait for a place where that kind runs. None when intake was stopped meanwhile: the delivery goes back unstarted."""
+        """Wait for a place where that kind runs. None when intake was stopped: the delivery goes back unstarted."""
         ...
 
 

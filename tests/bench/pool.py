@@ -19,6 +19,12 @@ class Silent:
     def child_exited(self, reason: str) -> None:
         pass
 
+    def said(self, kind: str, key: str, stream: str, text: str, *, attempt: int = 0, level: int = 20) -> None:
+        pass
+
+    def progressed(self, kind: str, key: str, fraction: float, note: str) -> None:
+        pass
+
 
 async def measure(jobs: int) -> None:
     config = PoolConfig(modules=("consumer.jobs.primes", "consumer.jobs.text"))

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Self
@@ -37,8 +37,8 @@ class Node(Rabbit):
         arguments = f"{ours['RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS']} {SOON_AGAIN}"
         return ours | {"ERL_EPMD_PORT": str(self._epmd), "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": arguments}
 
-    def _write_files(self, settings: Mapping[str, str]) -> None:
-        super()._write_files(settings)
+    def _write_files(self, settings: Mapping[str, str], plugins: Sequence[str]) -> None:
+        super()._write_files(settings, plugins)
         self._cookie = self._shared_cookie
         cookie = self._folder / ".erlang.cookie"
         cookie.unlink()

@@ -77,7 +77,7 @@ def test_an_http_date_is_a_wait_by_the_servers_own_clock_where_it_tells_its_time
         (formatdate(NOW - 5, usegmt=True), 0.0),
         (10**12, LONGEST),
         ("9" * 400, LONGEST),
-        *[(nonsense, None) for nonsense in (None, True, -1, float("nan"), float("inf"), "", "soon", "-3", "1.5e", b"3")],
+        *[(nonsense, None) for nonsense in (None, True, -1, float("nan"), float("inf"), "", "soon", "-3", b"3")],
     ],
 )
 def test_an_advised_wait_is_a_number_or_one_of_the_forms_of_a_header(told: object, seconds: float | None) -> None:
