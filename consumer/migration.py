@@ -153,10 +153,7 @@ class _Run:
                 )
             elif depth.ready:
                 self._report.remains.append(f"queue '{name}' holds {depth.ready} messages: run this again")
-        if again := await self._bound_again():
-            self._report.remains.append(
-                f"bound again: {listed(again)}; end the daemons of version {version}, then run this again"
-            )
+        await self._verify_bindings()
         self._report.deletable += [f"queue {name}" for name in after]
         await self._verify_ladder(plan)
 
@@ -173,15 +170,24 @@ class _Run:
                 f"queues and exchanges {ladder.prefix}.*, once they are empty and no daemon of another queue uses them"
             )
 
-    async def _bound_again(self) -> list[str]:
+    async def _verify_bindings(self) -> None:
         """Whoever can't see bindings has at least unbound them."""
         url = self._settings.broker.management_url
         if not url:
             self._report.did("trust", "that nobody has bound the old queues again: broker.management_url is not set")
-            return []
-        managed = await manage(broker_of(self._settings), url, self._old)
+            return
+        try:
+            managed = await manage(broker_of(self._settings), url, self._old)
+        except BrokerUnavailable as error:
+            self._report.remains.append(f"bindings can't be seen: {error}")
+            return
         old = {self._old.work_queue, self._old.dead_queue}
-        return sorted(shown(binding) for binding in managed.bindings if binding.source and binding.destination in old)
+        again = [shown(binding) for binding in managed.bindings if binding.source and binding.destination in old]
+        if again:
+            version = self._old.ladder.version
+            self._report.remains.append(
+                f"bound again: {listed(sorted(again))}; end the daemons of version {version}, then run this again"
+            )
 
 
 @asynccontextmanager

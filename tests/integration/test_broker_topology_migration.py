@@ -44,9 +44,9 @@ async def declared(url: str, *settings: Settings) -> AsyncIterator[Producer]:
         yield producer
 
 
-async def delay(producer: Producer, settings: Settings, wait: int, key: str) -> None:
+async def delay(producer: Producer, settings: Settings, wait: int, key: str, queue: str = "default") -> None:
     """Publish into the ladder of these settings, as a retry does."""
-    exchange, routing_key = topology_of(settings).ladder.route(wait, "default")
+    exchange, routing_key = topology_of(settings).ladder.route(wait, queue)
     ladder = await producer.channel.get_exchange(exchange, ensure=False)
     await ladder.publish(aio_pika.Message(b"1", message_id=key), routing_key, mandatory=True)
 
@@ -84,6 +84,15 @@ async def test_work_dead_letters_and_waits_arrive_in_the_new_version_and_produce
         assert (await producer.depth(OLD_WORK), await producer.depth(OLD_DEAD)) == (0, 0)
     assert "queue jobs.default" in report.deletable
     assert any(what.startswith("queues and exchanges jobs.delay.v1.*") for what in report.deletable)
+
+
+async def test_another_queue_of_the_namespace_keeps_its_version(amqp_url: str, chosen: Callable[..., Settings]) -> None:
+    old, other, new = chosen(1), chosen(1, QUEUE="other"), chosen(2, QUEUE="default")
+    async with declared(amqp_url, old, other) as producer:
+        await delay(producer, other, 1_000, "later", "other")
+        await producer.submit("echo", 1, "now", queue="other")
+        assert (await migrate(new, 1, dry_run=False)).remains == []
+        assert await keys(producer, "jobs.other", 2) == {"now", "later"}
 
 
 async def test_a_dry_run_counts_and_changes_nothing(amqp_url: str, chosen: Callable[..., Settings]) -> None:
