@@ -32,13 +32,10 @@ def live(
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     timer = RunTimer(limits.cpu)
     timer.install()
-    backstage = Backstage.in_child(tickets, limits.log, place)
-    executor = Executor(kinds, limits, timer, backstage)
+    executor = Executor(kinds, limits, timer, Backstage.in_child(tickets, limits.log, place, one_by_one=True))
     seen = Mark(mark)
     os.close(mark)
-    child = Child(
-        stream, tickets, executor, backstage, seen, Guard((stream.fileno(), tickets.fileno()), keep=limits.keep)
-    )
+    child = Child(stream, tickets, executor, seen, Guard((stream.fileno(), tickets.fileno()), keep=limits.keep))
     try:
         child.serve()
     except (EOFError, ConnectionError):
@@ -54,14 +51,12 @@ class Child:
         stream: socket.socket,
         tickets: socket.socket,
         executor: Executor,
-        backstage: Backstage,
         mark: Mark,
         guard: Guard,
     ) -> None:
         self._stream = stream
         self._tickets = tickets
         self._executor = executor
-        self._backstage = backstage
         self._mark = mark
         self._guard = guard
         self._parser = Parser(_ANY_LENGTH)
@@ -81,7 +76,6 @@ class Child:
             job = whole(ticket)
             if job.type != Type.CANCEL:  # else of a job that ended before it heard of it
                 self._send(*self._run(job))
-                self._backstage.be_heard()
                 if damage := self._guard.look():
                     self.leave(damage)
                     return

@@ -70,7 +70,7 @@ class Executor:
         cost = usage(started_at, time.process_time() - cpu)
         self._forget_peak(cost[-1])
         start, body = report(frame.job_id, failed, result, cost)
-        return scope.preface(succeeded=failed is None) + start, body
+        return scope.preface(succeeded=failed is None, length=len(body)) + start, body
 
     def _forget_peak(self, peak: int) -> None:
         """So that the next job isn't taken for as large as this one. Where it didn't rise, it needn't be told."""

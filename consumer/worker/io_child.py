@@ -58,7 +58,7 @@ def live(
     follow_steps(seen)
     for end in (stream, tickets):
         end.setblocking(False)
-    backstage = Backstage.in_child(tickets, limits.log, place)
+    backstage = Backstage.in_child(tickets, limits.log, place, one_by_one=False)
     guard = Guard(
         (stream.fileno(), tickets.fileno()), keep=True
     )  # our own threads come and go, and so do programs that jobs run

@@ -1,5 +1,7 @@
 """Cuts what is written into lines, as long as they may be. Both sides use it."""
 
+import codecs
+
 LINE_LIMIT = 2_000
 """Characters. What is longer becomes several lines."""
 LINE_COST = 64
@@ -10,10 +12,11 @@ class LineCutter:
     """A line that is written over (`\\r`, as progress bars do) counts as it looks in the end."""
 
     def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         self._rest = ""
 
-    def feed(self, text: str) -> list[str]:
-        *complete, self._rest = (self._rest + text).split("\n")
+    def feed(self, data: bytes) -> list[str]:
+        *complete, self._rest = (self._rest + self._decoder.decode(data)).split("\n")
         if len(self._rest) > LINE_LIMIT:
             complete.append(self._rest)
             self._rest = ""

@@ -194,7 +194,7 @@ class Member(asyncio.Protocol, ABC):
             case Type.SPOKE:
                 self._ear.listen()
             case Type.WROTE:
-                self._ear.read()
+                self._ear.read(frame.job_id)
             case Type.FOLLOW_UPS:
                 self._asked[frame.job_id] = decoded(frame.body)
             case Type.READY:
@@ -210,7 +210,7 @@ class Member(asyncio.Protocol, ABC):
             self.up.set_result(None)
 
     def _over(self, job_id: int, outcome: Succeeded | Failed | TimedOut) -> None:
-        self._ear.finish()
+        self._ear.finish(job_id)
         run = self._finished(job_id)
         self.stolen_from = False
         self._cpu_seconds += outcome.usage.cpu_seconds

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 import os
 import socket
 import subprocess
@@ -17,9 +16,9 @@ from consumer.core.errors import JobModulesError
 from consumer.worker import catalogue
 from consumer.worker.catalogue import Offer, Sort
 from consumer.worker.config import PoolConfig
-from consumer.worker.ear import OUTPUT, Audience, Talk
+from consumer.worker.ear import Audience, ImportEar
 from consumer.worker.mark import Mark, shared_memory
-from consumer.worker.output import Output, pipe
+from consumer.worker.output import pipe
 from consumer.worker.process import kill_group
 from consumer.worker.pulse import SILENCE, Pulse
 from consumer.worker.zygote import PACKET_LIMIT
@@ -66,7 +65,7 @@ class Nursery:
 
     def __init__(self, config: PoolConfig, audience: Audience) -> None:
         loop = asyncio.get_running_loop()
-        self._talk = Talk(audience, config.log_limit)
+        self._audience = audience
         self._config = config
         self._loop = loop
         self._catalogue: list[str] = []
@@ -101,7 +100,7 @@ class Nursery:
     def _start(self) -> None:
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         output, their_output = pipe()
-        self._output = Output(output, lambda: self._talk.wanted(None), self._said)
+        self._ear = ImportEar(output, self._audience, self._config.log_limit)
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603
                 [sys.executable, "-u", "-P", "-m", "consumer.worker.zygote", str(theirs.fileno())],
@@ -159,10 +158,6 @@ class Nursery:
         with suppress(ZygoteLost):
             self._tell(kill=pid, signal=number)
 
-    def _said(self, line: str) -> None:
-        """By the job modules, while they are imported."""
-        self._talk.say(None, OUTPUT, logging.INFO, line)
-
     def _ping(self) -> None:
         with suppress(ZygoteLost):
             self._tell(ping=True)
@@ -210,8 +205,7 @@ class Nursery:
                 self._pulse.answered()
             case {"ready": True, "memory": memory, "used": used}:
                 self._memory_limit, self.used = memory, used
-                self._output.drain()
-                self._output.finish()
+                self._ear.finish()
                 self._ready.set_result(None)
             case {"error": sentence}:
                 self._ready.set_exception(JobModulesError(sentence))
@@ -230,7 +224,7 @@ class Nursery:
         self._pulse.stop()
         self._loop.remove_reader(self._control)
         self._control.close()
-        self._output.close()
+        self._ear.close()
         if not self._ready.done():
             names = ", ".join(self._config.modules)
             self._ready.set_exception(

@@ -4,7 +4,6 @@ import fcntl
 import os
 import socket
 import termios
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,46 +14,42 @@ from consumer.worker.failure import printable
 from consumer.worker.prints import Prints, Records
 from consumer.worker.progress import Progress
 from consumer.worker.voice import Speaker, Voice
-from consumer.worker.wire import Type, head
+from consumer.worker.wire import SMALL, Type, head, mark
 
 NOTE_LIMIT = 200
 _NO_BYTES = bytes(4)
-_PATIENCE, _PAUSE = 0.2, 0.0005
-"""Seconds; a program that a job left behind may write on and on."""
 
 
 class Backstage:
     """What the runs of a child have in common. `place` is where folders are made for them.
 
-    `output` is a descriptor of the pipe that is this process's standard output; jobs don't know it.
+    `one_by_one`: runs don't overlap. `output` is a descriptor of the pipe that is this process's standard output;
+    jobs don't know it.
     """
 
-    def __init__(self, voice: Voice, prints: Prints, output: int, place: str) -> None:
+    def __init__(self, voice: Voice, prints: Prints, output: int, place: str, *, one_by_one: bool) -> None:
         self.voice = voice
         self.prints = prints
         self.place = place
         self.pid = os.getpid()
         self._output = output
-        self._waiting = False
+        self._one_by_one = one_by_one
 
     @classmethod
-    def in_child(cls, tickets: socket.socket, log_limit: int, place: str) -> "Backstage":
+    def in_child(cls, tickets: socket.socket, log_limit: int, place: str, *, one_by_one: bool) -> "Backstage":
         voice = Voice(tickets, log_limit)
         Records.speak_with(voice)
         process.write_c_lines_at_once()
-        return cls(voice, Prints(voice), os.dup(1), place)
+        return cls(voice, Prints(voice), os.dup(1), place, one_by_one=one_by_one)
 
     def is_output_waiting(self) -> bool:
         """Whether somebody wrote beside Python what the parent has not read yet. It needn't ask, which costs more."""
-        self._waiting = fcntl.ioctl(self._output, termios.FIONREAD, _NO_BYTES) != _NO_BYTES
-        return self._waiting
+        return fcntl.ioctl(self._output, termios.FIONREAD, _NO_BYTES) != _NO_BYTES
 
-    def be_heard(self) -> None:
-        """After the report, where something was waiting: what is written next is of another job."""
-        patience = time.monotonic() + _PATIENCE
-        while self._waiting and time.monotonic() < patience:
-            time.sleep(_PAUSE)
-            self.is_output_waiting()
+    def mark_output(self, job_id: int) -> None:
+        """What is written from now on is of another run."""
+        if self._one_by_one and os.getpid() == self.pid:
+            os.write(self._output, mark(job_id))
 
     def enter(self, job_id: int, order: Mapping[str, Any], expires: float, cancelled: Callable[[], bool]) -> "Scope":
         """A run begins, in the present context (of contextvars). `cancelled` asks whether the parent said so."""
@@ -99,10 +94,13 @@ class Scope:
         if self._folder is not None and os.getpid() == self._backstage.pid:  # not where the handler forked
             scratch.remove(str(self._folder))
 
-    def preface(self, *, succeeded: bool) -> bytes:
-        """The frames that go before the report."""
+    def preface(self, *, succeeded: bool, length: int = 0) -> bytes:
+        """The frames that go before the report. `length` of that: the next run may write before it is all heard."""
         frames = head(Type.SPOKE, self._job_id) if self._speaker.spoke else b""
-        if self._backstage.is_output_waiting():
+        waiting = self._backstage.is_output_waiting()
+        if waiting or length > SMALL:
+            self._backstage.mark_output(self._job_id)
+        if waiting:
             frames += head(Type.WROTE, self._job_id)
         follow_ups = self.context.follow_ups
         if succeeded and follow_ups is not None:

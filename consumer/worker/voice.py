@@ -39,8 +39,7 @@ class Speaker:
     def write(self, stream: str, data: bytes) -> None:
         """What was printed. Not much more of it is looked at than may be said."""
         if self._left >= 0:
-            text = bytes(data[: self._left + 1]).decode("utf-8", "backslashreplace")
-            for line in self._cutters.setdefault(stream, LineCutter()).feed(text):
+            for line in self._cutters.setdefault(stream, LineCutter()).feed(data[: self._left + 1]):
                 self._say(stream, logging.INFO, line)
 
     def finish(self) -> None:

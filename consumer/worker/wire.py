@@ -5,6 +5,7 @@ which the parent never decodes. A ticket is one packet that holds the frame of a
 body where that is long; the body follows on the stream. Standard library only: both sides use it.
 """
 
+import re
 import struct
 from enum import IntEnum
 from typing import NamedTuple
@@ -21,6 +22,11 @@ META_LIMIT = 256 * 1024
 TICKET_LIMIT = 32 * 1024
 
 
+MARK = re.compile(rb"\0over ([0-9]{1,19})\0")
+"""In the pipe of the output: here that of a run ends."""
+PART_OF_A_MARK = re.compile(rb"\0(?:o(?:v(?:e(?:r(?: [0-9]{0,19})?)?)?)?)?\Z")
+
+
 class Type(IntEnum):
     JOB = 1  # on a ticket, complete
     LONG_JOB = 2  # on a ticket, its body follows
@@ -35,7 +41,7 @@ class Type(IntEnum):
     CANCEL = 11  # from the parent: on the stream of an io child, among the tickets of a cpu child
     SPOKE = 12  # before the report of a job that said something: read those packets first
     LEAVING = 13  # a job left something behind: from an io child, that it should get no more; a cpu child goes now
-    WROTE = 14  # before a report too: read what is in the pipe of the output first
+    WROTE = 14  # before a report too: read what is in the pipe of the output first, up to the mark of that job
 
 
 class Frame(NamedTuple):
@@ -52,6 +58,10 @@ class WireError(Exception):
 def head(kind: Type, job_id: int, meta: bytes = b"", body_length: int = 0) -> bytes:
     """Everything of a frame before its body."""
     return HEADER.pack(len(meta), body_length, kind, job_id) + meta
+
+
+def mark(job_id: int) -> bytes:
+    return b"\0over %d\0" % job_id
 
 
 def whole(packet: bytes) -> Frame:

@@ -46,6 +46,21 @@ def test_each_line_belongs_to_the_job_that_wrote_it_whatever_way_it_took() -> No
     asyncio.run(main())
 
 
+def test_output_of_jobs_that_follow_each_other_at_once_is_kept_apart() -> None:
+    """What is in the pipe has no name on it, and the parent may be several reports behind."""
+
+    async def main() -> None:
+        async with pool(**TALKING, look_ahead=16) as bench:
+            await asyncio.gather(
+                *(bench.run("writes_its_key" if n % 4 else "silent", n, key=f"key-{n}") for n in range(1200))
+            )
+            written = [line for line in bench.lines if line.kind]
+            assert [line for line in written if line.text.split()[0] != line.key] == []
+            assert len(written) == sum(1 + (n % 2 == 0) + (n % 3 == 0) for n in range(1200) if n % 4)
+
+    asyncio.run(main())
+
+
 def test_what_is_printed_is_cut_into_lines_that_any_log_can_take() -> None:
     async def main() -> None:
         async with pool(**TALKING, processes=1) as bench:

@@ -155,3 +155,14 @@ def is_never_cancelled(payload: Any, context: JobContext) -> bool:
 @job("silent", timeout=10)
 def silent(payload: Any) -> None:
     """Says nothing."""
+
+
+@job("writes_its_key", timeout=10)
+def writes_its_key(payload: int, context: JobContext) -> str:
+    """Now and then without a line feed, with a print beside it, or with a large result."""
+    os.write(1, f"{context.key} line\n".encode())
+    if payload % 2 == 0:
+        os.write(2, f"{context.key} end".encode())
+    if payload % 3 == 0:
+        sys.stdout.write(f"{context.key} print\n")
+    return "x" * (200_000 if payload % 50 == 0 else 10)

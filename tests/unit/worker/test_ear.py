@@ -16,7 +16,7 @@ from consumer.worker.ear import Ear
 from consumer.worker.line_cutter import LINE_COST
 from consumer.worker.output import pipe
 from consumer.worker.run import Run
-from consumer.worker.wire import Type, head
+from consumer.worker.wire import Type, head, mark
 
 ENDS = "here the log of this job ends, at jobs.max_log_bytes (1000)"
 
@@ -95,18 +95,44 @@ async def test_what_nobody_put_a_number_on_belongs_to_the_only_one_that_runs() -
         child.say(0, "a thread")
         os.write(child.writing, b"a program\nwithout an end")
         ear.listen()
-        ear.read()
-        ear.finish()
+        ear.read(7)
+        ear.finish(7)
         child.runs(8)
         os.write(child.writing, b"the next")
-        ear.read()
-        ear.finish()
+        ear.read(8)
+        ear.finish(8)
         assert child.said_ == [
             (7, "stdout", "a thread"),
             (7, "output", "a program"),
             (7, "output", "without an end"),
             (8, "output", "the next"),
         ]
+
+
+async def test_a_mark_divides_the_output_of_jobs_whose_reports_are_on_their_way() -> None:
+    async with heard_child() as (child, ear):
+        child.at_once = 1
+        child.runs(1, 2, 3, 4)
+        written = b"a\nb" + mark(1) + b"c" + mark(2) + mark(3) + b"d\n"
+        os.write(child.writing, written)
+        ear.read(1)
+        assert child.said_ == [(1, "output", "a"), (1, "output", "b"), (2, "output", "c"), (4, "output", "d")]
+        for number in (1, 2, 3):
+            ear.finish(number)
+            child.queue = child.queue[1:]
+        os.write(child.writing, b"e\n")
+        ear.read(4)
+        assert child.said_[-1] == (4, "output", "e")
+
+
+async def test_a_mark_that_comes_in_pieces_is_a_mark() -> None:
+    async with heard_child() as (child, ear):
+        child.at_once = 1
+        child.runs(123, 2)
+        for byte in b"a" + mark(123) + b"b\0\0 over 7\n":
+            os.write(child.writing, bytes([byte]))
+            ear.read(0)
+        assert child.said_ == [(123, "output", "a"), (2, "output", "b\0\0 over 7")]
 
 
 async def test_output_is_heard_while_the_job_runs() -> None:
@@ -137,7 +163,7 @@ async def test_a_limit_of_nothing_leaves_one_notice() -> None:
         child.runs(1)
         for _ in range(3):
             os.write(child.writing, b"x\n")
-            ear.read()
+            ear.read(1)
         assert [text for _, _, text in child.said_] == [ENDS.replace("1000", "0")]
 
 

@@ -18,7 +18,7 @@ from consumer.worker.line_cutter import LINE_LIMIT, LineCutter
 )
 def test_what_is_written_becomes_lines(written: list[str], lines: list[str]) -> None:
     cutter = LineCutter()
-    cut = [line for text in written for line in cutter.feed(text)]
+    cut = [line for text in written for line in cutter.feed(text.encode())]
     assert cut + cutter.finish() == lines
     assert cutter.finish() == []
 
@@ -26,5 +26,5 @@ def test_what_is_written_becomes_lines(written: list[str], lines: list[str]) -> 
 def test_a_line_without_an_end_is_not_kept_for_ever() -> None:
     cutter = LineCutter()
     for _ in range(1000):
-        cutter.feed("x" * 100)
+        cutter.feed(b"x" * 100)
     assert len("".join(cutter.finish())) <= LINE_LIMIT
