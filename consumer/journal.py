@@ -137,7 +137,7 @@ class SettlementJournal:
         if verdict.job is not None and verdict.job.due is not None:
             self._queue.lateness.observe(max(delivery.received_at - verdict.job.due, 0) / 1000)
         if isinstance(outcome, Failed):
-            error_type = self._metrics.error_type(outcome.fault.error_type)
+            error_type = self._metrics.error_types.label(kind, outcome.fault.error_type)
             self._metrics.exceptions.labels(self._metrics.queue, kind, error_type).inc()
 
     def _count_final(self, verdict: Verdict, now: int) -> None:

@@ -5,7 +5,7 @@ the start, else the first dead letter would never show as an increase.
 """
 
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from itertools import product
 from typing import Any, Protocol
@@ -19,12 +19,11 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
+from consumer.core.error_types import ErrorTypes
 from consumer.core.sweep import LIVE
 from schemas.codes import Code
 
 UNKNOWN_KIND = "_unknown"
-OTHER_ERROR = "_OTHER"
-ERROR_TYPE_LIMIT = 50
 RUN = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 WAIT = (0.01, 0.05, 0.1, 0.5, 1, 5, 15, 30, 60, 300, 900, 1800, 3600, 14400)
 END_TO_END = (*WAIT, 86400)
@@ -44,6 +43,7 @@ SESSION_REASONS = (
     "undecodable",
     "watchdog",
 )
+POOLS = ("cpu", "io")
 EXIT_REASONS = ("crash", "out_of_memory", "timeout", "cancel", "stopped", "damaged", "recycle", "drain")
 STORE_OPERATIONS = (
     "claim",
@@ -65,12 +65,12 @@ RETRIED = (Code.ATTEMPTS_EXHAUSTED, Code.EXECUTION_TIMEOUT, Code.WORKER_CRASHED,
 
 
 class PoolFigures(Protocol):
-    """The pool at one moment. `oldest_start`: start of the longest running job, epoch ms."""
+    """The pool at one moment, children by the two sorts. `oldest_start`: start of the longest running job, epoch ms."""
 
     @property
-    def children(self) -> int: ...
+    def children(self) -> Mapping[str, int]: ...
     @property
-    def busy(self) -> int: ...
+    def busy(self) -> Mapping[str, int]: ...
     @property
     def running(self) -> int: ...
     @property
@@ -88,7 +88,7 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = registry
         self.queue = queue
-        self._error_types: set[str] = set()
+        self.error_types = ErrorTypes()
         ProcessCollector(registry=registry)
         self._flow(registry)
         self._times(registry)
@@ -221,12 +221,12 @@ class Metrics:
         for metric, names in (
             (self.publishes, (PUBLISH_TARGETS, PUBLISH_RESULTS)),
             (self.sessions, (SESSION_REASONS,)),
-            (self.exits, (("cpu",), EXIT_REASONS)),
+            (self.exits, (POOLS, EXIT_REASONS)),
             (self.store_operations, (STORE_OPERATIONS, ("ok", "error"))),
             (self.store_seconds, (STORE_OPERATIONS,)),
             (self.store_batch, (STORE_OPERATIONS,)),
-            (self.children, (("cpu",),)),
-            (self.busy_ratio, (("cpu",),)),
+            (self.children, (POOLS,)),
+            (self.busy_ratio, (POOLS,)),
             (self.breaker, (("intake", "dead_letter"), ("",))),
             (self.breaker, (("kind",), kinds)),
             (self.stuck, (LIVE,)),
@@ -251,14 +251,6 @@ class Metrics:
         ):
             metric.labels(self.queue)
 
-    def error_type(self, name: str) -> str:
-        """The label for an exception type: at most 50 of them, then _OTHER."""
-        if name not in self._error_types:
-            if len(self._error_types) >= ERROR_TYPE_LIMIT:
-                return OTHER_ERROR
-            self._error_types.add(name)
-        return name
-
     def show_pool(self, figures: Callable[[], PoolFigures], prefetch: int) -> None:
         """Read the pool's figures when somebody scrapes, not before."""
         queue = self.queue
@@ -267,11 +259,15 @@ class Metrics:
         self.running.labels(queue).set_function(lambda: figures().running)
         self.waiting.labels(queue).set_function(lambda: figures().waiting)
         self.oldest_running.labels(queue).set_function(lambda: (figures().oldest_start or 0) / 1000)
-        self.children.labels("cpu").set_function(lambda: figures().children)
-        self.busy_ratio.labels("cpu").set_function(lambda: figures().busy / max(figures().children, 1))
+        for pool in POOLS:
+            self._show_children(pool, figures)
 
-    def child_exited(self, reason: str) -> None:
-        self.exits.labels("cpu", reason).inc()
+    def _show_children(self, pool: str, figures: Callable[[], PoolFigures]) -> None:
+        self.children.labels(pool).set_function(lambda: figures().children[pool])
+        self.busy_ratio.labels(pool).set_function(lambda: figures().busy[pool] / max(figures().children[pool], 1))
+
+    def child_exited(self, pool: str, reason: str) -> None:
+        self.exits.labels(pool, reason).inc()
 
     def store_observed(self, operation: str, result: str, seconds: float, batch_size: int) -> None:
         self.store_operations.labels(operation, result).inc()

@@ -16,8 +16,8 @@ class PoolObserver:
         self._progress = progress
         self._log = structlog.get_logger("consumer.jobs")
 
-    def child_exited(self, reason: str) -> None:
-        self._metrics.child_exited(reason)
+    def child_exited(self, sort: str, reason: str) -> None:
+        self._metrics.child_exited(sort, reason)
 
     def said(self, kind: str, key: str, stream: str, text: str, *, attempt: int = 0, level: int = logging.INFO) -> None:
         """The text is its own field, so that no job can write a log line of ours."""

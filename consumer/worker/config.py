@@ -1,6 +1,7 @@
 """What a pool is told when it is started, and whom it tells what happens."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,8 +44,8 @@ class PoolConfig:
 
 
 class Observer(Protocol):
-    def child_exited(self, reason: str) -> None:
-        """`reason` is one of crash, out_of_memory, timeout, cancel, recycle, drain."""
+    def child_exited(self, sort: str, reason: str) -> None:
+        """`sort` is cpu or io; `reason` crash, out_of_memory, timeout, cancel, stopped, damaged, recycle or drain."""
         ...
 
     def said(self, kind: str, key: str, stream: str, text: str, *, attempt: int = 0, level: int = logging.INFO) -> None:
@@ -61,10 +62,10 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The pool at one moment. `oldest_start` is the start of its longest running job in epoch ms."""
+    """The pool at one moment, children by sort. `oldest_start` is the start of its longest running job in epoch ms."""
 
-    children: int
-    busy: int
+    children: Mapping[str, int]
+    busy: Mapping[str, int]
     running: int
     slots: int
     waiting: int

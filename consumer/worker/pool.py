@@ -100,11 +100,11 @@ class Pool:
         return offer.policy if offer else None
 
     def figures(self) -> Figures:
-        members, places = self._crew.members, self._places.values()
-        running = [run for member in members for run in member.running]
+        teams, places = self._crew.teams.items(), self._places.values()
+        running = [run for member in self._crew.members for run in member.running]
         return Figures(
-            children=sum(member.ready for member in members),
-            busy=sum(bool(member.queue) for member in members),
+            children={sort: sum(member.ready for member in team.members) for sort, team in teams},
+            busy={sort: sum(bool(member.queue) for member in team.members) for sort, team in teams},
             running=len(running),
             slots=sum(each.capacity for each in places),
             waiting=sum(each.waiting for each in places),
@@ -254,7 +254,7 @@ class Pool:
             self._dispatch.idles()
 
     def child_gone(self, member: Member, reason: str, unstarted: list[Run]) -> None:
-        self._observer.child_exited(reason)
+        self._observer.child_exited(member.sort, reason)
         self._crew.gone(member, in_vain=reason in ("crash", "out_of_memory"))
         if self._paused:
             for run in unstarted:

@@ -16,7 +16,7 @@ from consumer.worker.pool import Pool
 
 
 class Silent:
-    def child_exited(self, reason: str) -> None:
+    def child_exited(self, sort: str, reason: str) -> None:
         pass
 
     def said(self, kind: str, key: str, stream: str, text: str, *, attempt: int = 0, level: int = 20) -> None:

@@ -32,6 +32,7 @@ async def test_no_more_run_at_a_time_than_a_child_may_have() -> None:
             return (bench.pool.figures().running, bench.pool.figures().waiting) == (4, 1)
 
         await eventually(so, "four running and one waiting")
+        assert bench.pool.figures().busy == {"cpu": 0, "io": 2}
         assert sorted(len(member.queue) for member in bench.pool._crew.members) == [2, 2]
         bench.pool.pause()
         for each in running:
@@ -42,7 +43,7 @@ async def test_no_more_run_at_a_time_than_a_child_may_have() -> None:
 async def test_only_kinds_that_exist_have_children(modules: tuple[str, ...], children: int) -> None:
     async with pool(modules=modules) as bench:
         assert bench.pool.full
-        assert len(bench.pool.pids) == children
+        assert sum(bench.pool.figures().children.values()) == len(bench.pool.pids) == children
 
 
 async def test_neither_sort_waits_for_a_place_of_the_other() -> None:

@@ -54,7 +54,7 @@ async def test_a_crash_is_charged_to_the_job_that_did_it_and_its_neighbours_run_
         assert isinstance(guilty, Crashed)
         assert (guilty.fault.code, how in guilty.fault.message) == (Code.WORKER_CRASHED, True), guilty.fault
         assert len(await all_succeed(neighbours)) == 1
-        assert bench.exits == ["crash"]
+        assert (bench.exits, bench.ended) == (["crash"], ["io"])
 
 
 async def test_a_crash_that_nobody_surely_did_is_charged_when_it_happens_to_a_job_alone() -> None:

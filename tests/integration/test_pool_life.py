@@ -139,7 +139,7 @@ from consumer.worker.config import PoolConfig
 from consumer.worker.pool import Pool
 
 class Silent:
-    def child_exited(self, reason): pass
+    def child_exited(self, sort, reason): pass
 
 async def run(pool, kind):
     slot = await pool.take(kind)

@@ -41,10 +41,12 @@ class Exits:
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
+        self.sorts: list[str] = []
         self.lines: list[Line] = []
         self.marks: list[tuple[str, str, float, str]] = []
 
-    def child_exited(self, reason: str) -> None:
+    def child_exited(self, sort: str, reason: str) -> None:
+        self.sorts.append(sort)
         self.reasons.append(reason)
 
     def said(self, kind: str, key: str, stream: str, text: str, *, attempt: int = 0, level: int = 0) -> None:
@@ -60,6 +62,7 @@ class Bench:
     def __init__(self, pool: Pool, exits: Exits) -> None:
         self.pool = pool
         self.exits = exits.reasons
+        self.ended = exits.sorts
         self.lines = exits.lines
         self.marks = exits.marks
 

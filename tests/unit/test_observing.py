@@ -23,8 +23,8 @@ class Watched:
 
 async def test_the_end_of_a_child_is_counted() -> None:
     watched = Watched()
-    watched.observer.child_exited("crash")
-    name, labels = "consumer_child_exits_total", {"pool": "cpu", "reason": "crash"}
+    watched.observer.child_exited("io", "crash")
+    name, labels = "consumer_child_exits_total", {"pool": "io", "reason": "crash"}
     assert watched.metrics.registry.get_sample_value(name, labels) == 1
 
 
