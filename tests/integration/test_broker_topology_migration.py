@@ -15,7 +15,7 @@ from consumer.core.errors import BrokerUnavailable, SettingsError
 from consumer.migration import Report, migrate
 from consumer.wiring import topology_of
 from tests.support.producer import Producer
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, free_port
 
 OLD_WORK, OLD_DEAD, NEW_WORK, NEW_DEAD = "jobs.default", "jobs.default.dead", "jobs.default.v2", "jobs.default.v2.dead"
 
@@ -217,6 +217,15 @@ async def test_what_the_broker_wrote_of_a_dead_letter_goes_along(
         [letter] = await producer.take(NEW_DEAD)
     assert "delivery_limit" in str(letter.headers)
     assert letter.headers["consumer-code"] == "collateral"
+
+
+async def test_bindings_that_should_be_seen_and_can_t_leave_it_unfinished(
+    amqp_url: str, chosen: Callable[..., Settings]
+) -> None:
+    new = chosen(2, BROKER__MANAGEMENT_URL=f"http://127.0.0.1:{free_port()}")
+    async with declared(amqp_url, chosen(1)):
+        report = await migrate(new, 1, dry_run=False)
+    assert ["bindings can't be seen" in why for why in report.remains] == [True]
 
 
 async def test_a_version_that_is_not_there_or_is_the_chosen_one_is_one_sentence(
