@@ -90,12 +90,15 @@ class Records(logging.Handler):
                 handler.voice = voice
 
     def emit(self, record: logging.LogRecord) -> None:
+        speaker = self.voice.speaker if self.voice is not None else None
+        if speaker is not None and speaker.silenced:
+            return
         try:
             text = self.format(record)
         except Exception:  # noqa: BLE001 - the arguments are the user's, and so is how they show
             self.handleError(record)
             return
-        if self.voice is None:  # at the import: there is no child yet
+        if speaker is None:  # at the import: there is no child yet
             sys.stderr.write(f"{record.levelname} {record.name}: {text}\n")
         else:
-            self.voice.speaker.log(record.name, record.levelno, text)
+            speaker.log(record.name, record.levelno, text)

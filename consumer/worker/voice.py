@@ -33,12 +33,16 @@ class Speaker:
         self._left = limit
         self._cutters: dict[str, LineCutter] = {}
 
+    @property
+    def silenced(self) -> bool:
+        return self._left < 0
+
     def log(self, logger: str, level: int, text: str) -> None:
         self._say(logger, level, text[:LINE_LIMIT])
 
     def write(self, stream: str, data: bytes) -> None:
         """What was printed. Not much more of it is looked at than may be said."""
-        if self._left >= 0:
+        if not self.silenced:
             for line in self._cutters.setdefault(stream, LineCutter()).feed(data[: self._left + 1]):
                 self._say(stream, logging.INFO, line)
 
@@ -52,7 +56,7 @@ class Speaker:
         self._send(head(Type.PROGRESS, self._job_id, json.dumps([fraction, note]).encode()))
 
     def _say(self, stream: str, level: int, text: str) -> None:
-        if self._left >= 0:
+        if not self.silenced:
             body = text.encode("utf-8", "backslashreplace")
             self._left -= len(body) + LINE_COST
             meta = json.dumps([stream[:_NAME_LIMIT], level]).encode()

@@ -18,6 +18,8 @@ class Heard(Voice):
     def speaker(self) -> "Heard":  # type: ignore[override]
         return self
 
+    silenced = False
+
     def write(self, stream: str, data: bytes) -> None:
         self.said.append((stream, bytes(data).decode()))
 
