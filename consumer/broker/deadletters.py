@@ -31,7 +31,7 @@ RETURNED_TOGETHER = 32
 """A quorum queue keeps the order of so many letters that come back at a time: beyond that it hashes them."""
 PARTS = 8
 """Of so many at a time we hear that they arrived: with more under way, the broker's channel would sort them anew."""
-RETURN_LOOKS, BETWEEN_LOOKS = 20, 0.005
+RETURN_LOOKS, BETWEEN_LOOKS = 400, 0.005
 """How often, and how many seconds apart, we look whether the queue has got back what we gave back."""
 
 
@@ -115,7 +115,7 @@ class DeadLetters:
             await self._has(ready + len(some))
 
     async def _has(self, count: int) -> None:
-        """Wait until the queue has them back, unless somebody else takes them at once."""
+        """Wait until the queue has them back, unless somebody else may take them at once."""
         for _ in range(RETURN_LOOKS):
             if (await self.depth()).ready >= count:
                 return
