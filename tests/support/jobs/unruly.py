@@ -18,12 +18,11 @@ from consumer import JobContext, job
 async def async_crash(payload: str) -> None:
     """End the child after a wait, in one of several ways, while it is surely our step."""
     await asyncio.sleep(0.02)
-    ways = {
-        "sigkill": lambda: os.kill(os.getpid(), signal.SIGKILL),
-        "os_exit": lambda: os._exit(3),
-        "segfault": lambda: ctypes.string_at(0),
-    }
-    ways[payload]()
+    match payload:
+        case "os_exit":
+            os._exit(3)
+        case "segfault":
+            ctypes.string_at(0)
 
 
 @job("crash_once", timeout=30, backoff=0.2)
