@@ -1,12 +1,15 @@
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from consumer.worker import scratch
 from consumer.worker.scratch import Place
+
+NOBODY = 65534
 
 
 @pytest.fixture(autouse=True)
@@ -38,11 +41,24 @@ def test_what_a_link_leads_to_stays(tmp_path: Path) -> None:
     assert (tmp_path / "dear" / "file").read_text() == "x"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is locked for root")
-def test_what_a_job_locked_is_removed_too(tmp_path: Path) -> None:
-    inner = tmp_path / "folder" / "inner"
-    inner.mkdir(parents=True)
+@pytest.fixture
+def folder_of_a_common_user() -> Iterator[Path]:
+    """For root nothing is locked, so that test is for somebody else."""
+    folder = Path(tempfile.mkdtemp(dir="/var/tmp"))
+    me = os.geteuid()
+    if me == 0:
+        os.chown(folder, NOBODY, NOBODY)
+        os.seteuid(NOBODY)
+    yield folder
+    os.seteuid(me)
+    folder.rmdir()
+
+
+def test_what_a_job_locked_is_removed_too(folder_of_a_common_user: Path) -> None:
+    inner = folder_of_a_common_user / "folder" / "inner"
+    (inner / "innermost").mkdir(parents=True)
     (inner / "file").write_text("x")
+    (inner / "innermost").chmod(0)
     inner.chmod(0)
     inner.parent.chmod(0o500)
     scratch.remove(str(inner.parent))
