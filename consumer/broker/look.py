@@ -16,7 +16,6 @@ from aiormq.exceptions import (
     AMQPChannelError,
     ChannelAccessRefused,
     ChannelNotFoundEntity,
-    ChannelPreconditionFailed,
 )
 from pamqp import commands
 
@@ -107,16 +106,22 @@ class _Look:
         complaint = await self._ask(question)
         if isinstance(complaint, ChannelNotFoundEntity):
             self._missing.append(what)
-        self._note(Right.CONFIGURE, what, complaint)
+        else:
+            self._judge(what, complaint)
         return complaint is None
 
     async def _compare(self, what: str, question: Question) -> None:
         """Declare what exists: that changes nothing, and fails where it is different."""
-        complaint = await self._ask(question)
-        self._note(Right.CONFIGURE, what, complaint)
-        if isinstance(complaint, ChannelPreconditionFailed) and (match := INEQUIVALENT.search(str(complaint))):
+        self._judge(what, await self._ask(question))
+
+    def _judge(self, what: str, complaint: AMQPChannelError | None) -> None:
+        if isinstance(complaint, ChannelAccessRefused):
+            self._note(Right.CONFIGURE, what, complaint)
+        elif complaint is not None and (match := INEQUIVALENT.search(str(complaint))):
             difference = Difference(what, match["argument"], value(match["found"]), value(match["wanted"]))
             self._differences.append(difference)
+        elif complaint is not None:
+            self._differences.append(Difference(what, "the whole of it", reason(complaint), "as we declare it"))
 
     async def _may_bind(self, binding: Binding) -> None:
         ends = (binding.destination, binding.source, NEVER_BOUND)

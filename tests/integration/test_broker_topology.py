@@ -76,6 +76,16 @@ async def test_a_look_finds_a_different_argument_and_changes_nothing(
         assert await seen(amqp_url) == first
 
 
+async def test_a_queue_that_is_somebody_s_own_and_an_exchange_of_another_type_are_found(amqp_url: str) -> None:
+    async with await aio_pika.connect(amqp_url) as connection, connection.channel() as channel:
+        await channel.declare_queue("jobs.default", exclusive=True)
+        await channel.declare_exchange("jobs", "topic", durable=True)
+        found = {difference.what: difference for difference in (await seen(amqp_url)).differences}
+    assert "exclusive access" in found["queue 'jobs.default'"].found
+    exchange = found["exchange 'jobs'"]
+    assert (exchange.argument, exchange.found, exchange.wanted) == ("type", "topic", "direct")
+
+
 async def test_a_look_at_an_empty_virtual_host_finds_everything_missing_and_makes_nothing(amqp_url: str) -> None:
     missing = (await seen(amqp_url)).missing
     assert missing == (

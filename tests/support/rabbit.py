@@ -23,6 +23,7 @@ NEXT = os.environ.get("CONSUMER_TEST_BROKER") == "next"
 NEXT_SCRIPT = ROOT.parent / "shared" / "bin" / "rabbitmq-next"
 DEBIAN_PROGRAMS = "/usr/lib/rabbitmq/bin"  # those on the PATH there insist on another user
 LEAN = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}"
+UNCONNECTED = "failed to connect to node"
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 
 
@@ -100,10 +101,21 @@ class Rabbit:
 
     def evaluate(self, erlang: str) -> str:
         """Evaluate expressions in the node, within milliseconds, and return what the last one gives."""
-        answer = self._run(["erl_call", "-sname", self._node, "-c", self._cookie, "-e"], f"{erlang}.\n")
+        answer = self._call(f"{erlang}.\n")
         if not answer.startswith("{ok, "):
             raise RuntimeError(f"{erlang} gave {answer}")
         return answer.removeprefix("{ok, ").removesuffix("}")
+
+    def _call(self, text: str) -> str:
+        """A busy node now and then refuses the connection: then nothing was evaluated."""
+        command = ["erl_call", "-sname", self._node, "-c", self._cookie, "-e"]
+        for _ in range(3):
+            try:
+                return self._run(command, text)
+            except RuntimeError as error:
+                if UNCONNECTED not in str(error):
+                    raise
+        return self._run(command, text)
 
     def vhost(self) -> str:
         """Create a fresh virtual host and return its URL."""
