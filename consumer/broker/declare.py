@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from dataclasses import replace
 from enum import StrEnum
 from typing import Any
@@ -25,7 +25,7 @@ INEQUIVALENT = re.compile(
     r"received (?P<wanted>.*?) but current is (?P<found>.*)"
 )
 WAY_OUT = (
-    "Arguments of a live queue can't be changed: raise topology.version and run 'consumer topology migrate'; "
+    "Arguments of a live queue or exchange can't be changed: raise topology.version and run 'consumer topology migrate'; "
     "nothing is deleted automatically"
 )
 
@@ -44,7 +44,7 @@ async def apply(connection: AbstractConnection, topology: Topology, mode: Mode) 
     for queue in topology.queues:
         await _step(declare_queue(channel, queue, passive=passive), f"queue '{queue.name}'", mode)
     if passive:
-        await _compare(channel, topology.queues)
+        await _compare(channel, topology)
     else:
         for binding in topology.bindings:
             await _step(bind(channel, binding), f"binding {binding.source} → {binding.destination}", mode)
@@ -71,19 +71,23 @@ async def _faults_of(connection: AbstractConnection, part: Topology) -> list[str
     return []
 
 
-async def _compare(channel: AbstractChannel, queues: Sequence[Queue]) -> None:
+async def _compare(channel: AbstractChannel, topology: Topology) -> None:
     """Declare what exists: that changes nothing and fails where an argument differs.
 
     Without the configure permission the arguments can't be seen, and a user who has only been asked to check
     may well lack it: then existence is all that is checked.
     """
-    for queue in queues:
-        try:
+    try:
+        for queue in topology.queues:
+            what = f"queue '{queue.name}'"
             await declare_queue(channel, queue, passive=False)
-        except ChannelAccessRefused:
-            return
-        except ChannelPreconditionFailed as error:
-            raise TopologyError(explain(f"queue '{queue.name}'", str(error))) from None
+        for exchange in topology.exchanges:
+            what = f"exchange '{exchange.name}'"
+            await declare_exchange(channel, exchange, passive=False)
+    except ChannelAccessRefused:
+        return
+    except ChannelPreconditionFailed as error:
+        raise TopologyError(explain(what, str(error))) from None
 
 
 async def _step(action: Coroutine[Any, Any, None], what: str, mode: Mode) -> None:
@@ -123,7 +127,13 @@ def value(text: str) -> str:
 
 
 async def declare_exchange(channel: AbstractChannel, exchange: Exchange, *, passive: bool) -> None:
-    await channel.exchange_declare(exchange.name, exchange_type=exchange.type, durable=not passive, passive=passive)
+    await channel.exchange_declare(
+        exchange.name,
+        exchange_type=exchange.type,
+        durable=not passive,
+        passive=passive,
+        arguments=None if passive else dict(exchange.arguments),
+    )
 
 
 async def declare_queue(channel: AbstractChannel, queue: Queue, *, passive: bool) -> None:

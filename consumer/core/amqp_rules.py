@@ -12,7 +12,7 @@ OLDEST, NEWEST = (3, 10), (4, 3)
 TRIED = "RabbitMQ 3.10 to 4.3"
 NEEDED = frozenset({"publisher_confirms", "basic.nack", "consumer_cancel_notify", "connection.blocked"})
 CHANGE = (
-    "arguments of a live queue can't be changed: raise topology.version and run 'consumer topology migrate', "
+    "arguments of a live queue or exchange can't be changed: raise topology.version and run 'consumer topology migrate', "
     "nothing is deleted automatically"
 )
 DECLARE = "run 'consumer topology declare' as a user with the configure permission"

@@ -27,6 +27,11 @@ class Ladder:
         return f"{self.prefix}.out"
 
     @property
+    def stray(self) -> str:
+        """The exchange, and its queue, for what comes out of the ladder and finds no work queue."""
+        return f"{self.prefix}.stray"
+
+    @property
     def span(self) -> int:
         """The longest wait of one round, in milliseconds; longer ones go round again."""
         return self.tick * ((1 << self.levels) - 1)
@@ -43,3 +48,7 @@ class Ladder:
         ticks = min(max(-(-wait // self.tick), 1), (1 << self.levels) - 1)
         bits = ".".join(f"{ticks:0{self.levels}b}")
         return self.level(ticks.bit_length() - 1), f"{bits}.{queue}"
+
+    def destination(self, routing_key: str) -> str:
+        """Which queue `route` had been asked for."""
+        return routing_key.split(".", self.levels)[-1]

@@ -9,8 +9,15 @@ Argument = str | int
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
+    """`alternate` is the exchange that gets what finds no way out of this one."""
+
     name: str
     type: str
+    alternate: str | None = None
+
+    @property
+    def arguments(self) -> dict[str, Argument]:
+        return {} if self.alternate is None else {"alternate-exchange": self.alternate}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +75,8 @@ def build(namespace: str, queue: str, ladder: Ladder, delivery_limit: int) -> To
         Exchange(namespace, "direct"),
         Exchange(named.dead_exchange, "direct"),
         *(Exchange(ladder.level(k), "topic") for k in range(ladder.levels)),
-        Exchange(ladder.out, "topic"),
+        Exchange(ladder.stray, "fanout"),
+        Exchange(ladder.out, "topic", alternate=ladder.stray),
     )
     queues = (
         Queue(
@@ -84,9 +92,11 @@ def build(namespace: str, queue: str, ladder: Ladder, delivery_limit: int) -> To
         ),
         Queue(named.dead_queue, {"x-queue-type": "quorum", "x-delivery-limit": NEVER}),
         *(_rung(ladder, k) for k in range(ladder.levels)),
+        _stray(ladder),
     )
     steps = (binding for k in range(ladder.levels) for binding in _steps(ladder, k))
-    bindings = (*fed(named), *steps, arrival(ladder, queue, named.work_queue))
+    stray = Binding(ladder.stray, ladder.stray, "")
+    bindings = (*fed(named), *steps, stray, arrival(ladder, queue, named.work_queue))
     return replace(named, exchanges=exchanges, queues=queues, bindings=bindings)
 
 
@@ -115,6 +125,14 @@ def _rung(ladder: Ladder, k: int) -> Queue:
             "x-delivery-limit": NEVER,
         },
     )
+
+
+def _stray(ladder: Ladder) -> Queue:
+    """A rung keeps what no queue takes, and with 32 such messages it hands on nothing more: so this one takes them.
+
+    It refuses rather than drops where a policy caps it: late retries are better than none.
+    """
+    return Queue(ladder.stray, {"x-queue-type": "quorum", "x-overflow": "reject-publish", "x-delivery-limit": NEVER})
 
 
 def _steps(ladder: Ladder, k: int) -> tuple[Binding, Binding]:

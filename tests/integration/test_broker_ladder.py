@@ -23,12 +23,15 @@ from consumer.core.retry import wait_seconds
 from consumer.core.topology import build
 from schemas import headers
 from schemas.codes import Code
+from tests.support.producer import Producer
 from tests.support.rabbit import NEXT, Rabbit
 from tests.support.waiting import eventually
 
 LADDER = Ladder("jobs")
 TOPOLOGY = build("jobs", "default", LADDER, 100)
 COPIER = Copier(TOPOLOGY, "test")
+GONE = Copier(build("jobs", "gone", LADDER, 100), "test")
+STRAYS = 200
 FAULT = Fault(Code.ATTEMPTS_EXHAUSTED, "E", "no")
 BURST = 5_000
 LATE = 500 if NEXT else 1_200
@@ -67,16 +70,16 @@ class Arrivals:
 
 
 @asynccontextmanager
-async def ladder_of(url: str, arrivals: Arrivals) -> AsyncIterator[Callable[[str, float], asyncio.Task[None]]]:
+async def ladder_of(url: str, arrivals: Arrivals) -> AsyncIterator[Callable[..., asyncio.Task[None]]]:
     """A session that takes what comes back, and how to put off a message by so many seconds."""
     publisher = AmqpPublisher(30)
     session = await open_session(BrokerConfig(url, "test"), TOPOLOGY, Mode.DECLARE, publisher)
 
-    def put_off(key: str, seconds: float) -> asyncio.Task[None]:
+    def put_off(key: str, seconds: float, copier: Copier = COPIER) -> asyncio.Task[None]:
         now = clock()
         message = Message(b'{"n": 1}', message_id=key, type="k")
         retry = Retry(2, now + round(seconds * 1000), "x", FAULT)
-        return asyncio.ensure_future(publisher.publish(COPIER.retry(message, Job("k", key, b""), 1, retry, now)))
+        return asyncio.ensure_future(publisher.publish(copier.retry(message, Job("k", key, b""), 1, retry, now)))
 
     try:
         await session.consume(arrivals.receive, 1_000, clock)
@@ -109,6 +112,19 @@ async def nothing_waits(rabbit: Rabbit, url: str) -> bool:
     listed = json.loads(rabbit.ctl("list_queues", "--vhost", vhost, "--formatter", "json", "name", "messages"))
     assert {queue["name"] for queue in listed} == {queue.name for queue in TOPOLOGY.queues}
     return not any(queue["messages"] for queue in listed if ".delay." in queue["name"])
+
+
+@pytest.mark.quiet
+async def test_copies_whose_queue_is_not_there_are_kept_and_hold_up_nobody(amqp_url: str) -> None:
+    arrivals = Arrivals(20)
+    async with ladder_of(amqp_url, arrivals) as put_off, Producer(amqp_url) as producer:
+        await asyncio.gather(*(put_off(f"gone-{number}", 0.7, GONE) for number in range(STRAYS)))
+        await asyncio.gather(*(put_off(f"ours-{number}", 1.5) for number in range(20)))
+        await asyncio.wait_for(arrivals.complete.wait(), 20)
+        kept = await producer.take(LADDER.stray, STRAYS)
+    assert arrivals.lateness[-1] < LATE
+    assert {message.message_id for message in kept} == {f"gone-{number}" for number in range(STRAYS)}
+    assert {LADDER.destination(message.routing_key or "") for message in kept} == {"gone"}
 
 
 @pytest.mark.quiet

@@ -86,7 +86,7 @@ async def test_policies_that_change_what_we_need_are_named_with_their_key(vhost:
     set_policy(vhost, "policies/mine", "^jobs.default$", {"message-ttl": 60_000, "max-length": 5})
     set_policy(vhost, "operator-policies/theirs", "^jobs.default$", {"delivery-limit": 7})
     set_policy(vhost, "policies/caps", "^jobs.default.dead$", {"max-length": 9})
-    set_policy(vhost, "policies/harmless", "^jobs.delay", harmless)
+    set_policy(vhost, "policies/harmless", r"^jobs\.delay\.v1\.\d$", harmless)
     found = findings(await declared(vhost))
     assert found == {
         "message-ttl of jobs.default": ("fault", "60000 by policy 'mine'"),

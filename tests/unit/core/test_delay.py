@@ -62,4 +62,9 @@ def test_no_delay_queue_expires_or_overflows_in_silence() -> None:
 
 
 def test_the_number_of_queues_depends_on_the_levels_alone() -> None:
-    assert len(TOPOLOGY.queues) == 2 + LADDER.levels
+    assert len(TOPOLOGY.queues) == 3 + LADDER.levels
+
+
+@given(wait=st.integers(0, 2 * LADDER.span))
+def test_a_routing_key_tells_the_queue_that_it_was_made_for(wait: int) -> None:
+    assert LADDER.destination(LADDER.route(wait, "etl.big")[1]) == "etl.big"

@@ -96,5 +96,5 @@ def test_it_says_by_which_policy_as_far_as_the_user_may_know(mine: Any, theirs: 
 def test_what_one_policy_does_to_many_queues_is_one_finding() -> None:
     policy = Policy("policy 'p'")
     [finding] = overridden([state_of(queue, policy, **{"delivery-limit": 3}) for queue in TOPOLOGY.queues], TOPOLOGY)
-    assert finding.what == "delivery-limit of jobs.default, jobs.default.dead, jobs.delay.v1.0, 3 more"
+    assert finding.what == "delivery-limit of jobs.default, jobs.default.dead, jobs.delay.v1.0, 4 more"
     assert finding.wanted == "100 or 1000000000"

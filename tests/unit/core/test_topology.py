@@ -3,7 +3,7 @@
 import pytest
 
 from consumer.core.delay import Ladder
-from consumer.core.topology import Topology, build
+from consumer.core.topology import NEVER, Binding, Topology, build
 
 
 def topology(version: int) -> Topology:
@@ -35,3 +35,13 @@ def test_two_versions_share_the_exchanges_that_producers_and_dead_letters_use_an
 def test_a_version_is_bound_under_the_same_routing_key_as_the_one_before() -> None:
     keys = [{(b.source, b.routing_key) for b in topology(version).bindings[:2]} for version in (1, 2)]
     assert keys[0] == keys[1] == {("jobs", "default"), ("jobs.dlx", "default")}
+
+
+def test_what_comes_out_of_the_ladder_and_finds_no_queue_goes_to_one_of_its_own_which_keeps_it() -> None:
+    chosen = topology(2)
+    [out] = [exchange for exchange in chosen.exchanges if exchange.name == "jobs.delay.v2.out"]
+    assert out.arguments == {"alternate-exchange": "jobs.delay.v2.stray"}
+    assert Binding("jobs.delay.v2.stray", "jobs.delay.v2.stray", "") in chosen.bindings
+    [stray] = [queue for queue in chosen.queues if queue.name == "jobs.delay.v2.stray"]
+    assert not stray.arguments.keys() & {"x-message-ttl", "x-dead-letter-exchange", "x-max-length"}
+    assert (stray.arguments["x-overflow"], stray.arguments["x-delivery-limit"]) == ("reject-publish", NEVER)
