@@ -160,7 +160,7 @@ class Member(asyncio.Protocol, ABC):
 
     def _wish_end(self, job_id: int) -> None:
         with suppress(OSError):
-            self._tickets.send(head(Type.CANCEL, job_id))
+            self._tickets.send(head(Type.CANCEL, job_id), socket.MSG_DONTWAIT)
 
     def dismiss(self) -> None:
         """Let it end by itself: there are no more tickets to come."""

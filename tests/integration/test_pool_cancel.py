@@ -19,12 +19,15 @@ CPU: dict[str, Any] = {"modules": ("talking", "stubborn")}
 
 def test_a_run_that_waits_is_over_at_once_and_the_others_stay() -> None:
     async def main() -> None:
-        async with pool(**CPU, processes=1, look_ahead=3) as bench:
+        async with pool(**CPU, processes=1, look_ahead=4) as bench:
             running = bench.begin("sleeps_forever", key="running", seconds=20)
             await bench.until(running=1)
             sent = [bench.begin("silent", key=f"sent {n}") for n in range(3)]
+            alone = bench.begin("silent", key="alone", alone=True)
             for _ in range(3):
                 await asyncio.sleep(0)
+            assert bench.pool.cancel("silent", "alone")
+            assert await alone == CANCELLED
             assert not bench.pool.cancel("silent", "nobody's")
             assert not bench.pool.cancel("another kind", "sent 1")
             assert bench.pool.cancel("silent", "sent 1")
