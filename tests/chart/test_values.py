@@ -40,6 +40,8 @@ TRIAL: Values = {
         ({"rules": {"enabled": "true"}}, "/rules/enabled"),
         ({"rules": {"thresholds": {"downFor": 5}}}, "/rules/thresholds/downFor"),
         ({"rules": {"thresholds": {"retryRatio": 20}}}, "/rules/thresholds/retryRatio"),
+        ({"rules": {"thresholds": {"stuckJobSeconds": "25m"}}}, "/rules/thresholds/stuckJobSeconds"),
+        ({"rules": {"thresholds": {"kindCoolingFor": 600}}}, "/rules/thresholds/kindCoolingFor"),
     ],
     ids=str,
 )
