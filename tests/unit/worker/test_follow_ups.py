@@ -10,8 +10,8 @@ from consumer.worker.follow_ups import MAX_BYTES, MAX_KEY, MAX_KIND, MOST, Follo
 from tests.support.stages import context
 
 
-def sent(*job: str, **follow_up: Any) -> tuple[FollowUp, ...]:
-    about = context(*job)
+def sent(parent: tuple[str, str] = ("kind", "key"), /, **follow_up: Any) -> tuple[FollowUp, ...]:
+    about = context(*parent)
     about.send(**{"kind": "next", "payload": None} | follow_up)
     assert about.follow_ups is not None
     return decoded(about.follow_ups.encoded())
@@ -42,11 +42,11 @@ def test_a_second_run_asks_for_the_same_keys() -> None:
 
 
 def test_a_key_made_of_a_long_one_is_as_long_as_a_key_may_be() -> None:
-    (first,) = sent("x" * 20, "y" * 400)
-    (follow_up,) = sent("x" * MAX_KIND, "y" * MAX_KEY)
+    (first,) = sent(("x" * 20, "y" * 400))
+    (follow_up,) = sent(("x" * MAX_KIND, "y" * MAX_KEY))
     assert first.key.endswith("y/1")
     assert len(follow_up.key) == 64
-    assert sent("x" * MAX_KIND, "y" * MAX_KEY) == (follow_up,)
+    assert sent(("x" * MAX_KIND, "y" * MAX_KEY)) == (follow_up,)
 
 
 def test_names_have_the_limits_that_the_daemon_goes_by() -> None:
