@@ -48,6 +48,7 @@ from consumer.runner import (
     pool_shown,
     tick,
 )
+from consumer.strays import Strays
 from consumer.supervisor import Supervisor
 from consumer.sweeper import Sweeper
 from consumer.turns import KeyedTurns
@@ -146,10 +147,13 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     journal = SettlementJournal(metrics, kinds, clock)
     prefetch = settings.broker.prefetch or min(pool.figures().slots * PREFETCH_PER_PLACE, MOST_PREFETCH)
 
-    nodes = cycle(broker_of(settings).nodes)
+    nodes, copier = cycle(broker_of(settings).nodes), Copier(topology, owner)
+    strays = Strays(publisher, copier, random.random)
 
     async def open_one() -> Session:
-        return await open_session(next(nodes), topology, Mode(settings.topology.mode), publisher)
+        session = await open_session(next(nodes), topology, Mode(settings.topology.mode), publisher)
+        strays.opened(session)
+        return session
 
     async def consume(session: Session, careful: bool) -> None:
         await session.consume(in_hand.receive, 1 if careful else prefetch, clock)
@@ -163,7 +167,7 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
         slots=pool,
         catalogue=Overridden(pool, overrides_of(settings)),
         publisher=publisher,
-        copier=Copier(topology, owner),
+        copier=copier,
         turns=KeyedTurns(),
         leases=leases,
         journal=journal,
@@ -177,7 +181,7 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     _calm_the_garbage_collector()
     watch = Watch(topology, metrics, lambda: supervisor.session, settings.broker.heartbeat_seconds)
     sweeper = Sweeper(store, publisher, topology, metrics, sweep_of(settings, kinds), random.random)
-    helpers = (leases, watch, sweeper, cooling, progress, relay, Canceller(store, leases, pool.cancel))
+    helpers = (leases, watch, strays, sweeper, cooling, progress, relay, Canceller(store, leases, pool.cancel))
     async with in_background(pool_shown(pool, health), *(helper.keep() for helper in helpers)):
         drain = Drain(settings.shutdown.drain_seconds, holding.give_up)
         await consume_until_told_to_stop(supervisor, pool, in_hand, life, signals, drain)

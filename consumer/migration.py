@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from config.settings import Settings
 from consumer.broker.connection import CLIENT_ERRORS, connect, is_our_cancellation, open_channel, reason
 from consumer.broker.declare import Mode, apply
+from consumer.broker.depth import Depth
 from consumer.broker.line import Line
 from consumer.broker.management import manage
-from consumer.broker.mover import Depth, Mover
+from consumer.broker.mover import Mover
 from consumer.broker.publisher import AmqpPublisher
 from consumer.core.delay import Ladder
 from consumer.core.errors import BrokerUnavailable, SettingsError

@@ -57,6 +57,7 @@ class Watch:
             "work": (topology.work_queue,),
             "dead": (topology.dead_queue,),
             "delay": tuple(topology.ladder.level(k) for k in range(topology.ladder.levels)),
+            "stray": (topology.ladder.stray,),
         }
         self._log = structlog.get_logger("consumer.watch")
 

@@ -14,7 +14,7 @@ from pamqp import commands
 from yarl import URL
 
 from consumer.broker.endpoints import Login, logged_in, shown
-from consumer.broker.line import Line
+from consumer.broker.line import CLOSE_TIMEOUT, Line
 from consumer.core.errors import BrokerRefused, BrokerUnavailable
 
 CLIENT_ERRORS = (AMQPError, OSError, TimeoutError, RuntimeError, asyncio.CancelledError, StopAsyncIteration)
@@ -146,6 +146,16 @@ async def open_channel(connection: AbstractConnection, *, confirms: bool = False
     channel = connection.channel(publisher_confirms=confirms, on_return_raises=False)
     await channel.initialize(timeout=ANSWER)
     return await channel.get_underlay_channel()
+
+
+async def close_channel(channel: AbstractChannel) -> None:
+    """Its handshake says that the broker has heard all that went before. Raises nothing but our own cancellation."""
+    try:
+        if not channel.is_closed:
+            await asyncio.wait_for(channel.close(), CLOSE_TIMEOUT)
+    except CLIENT_ERRORS as error:
+        if is_our_cancellation(error):
+            raise
 
 
 def is_undecodable(error: BaseException | None) -> bool:

@@ -1,4 +1,7 @@
-"""The dead-letter queue in hand: letters come in its order, are acked one by one, and all others go back in order."""
+"""The dead-letter queue in hand: letters come in its order, are acked one by one, and all others go back in order.
+
+The queue of strays is looked through in the same way.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -18,7 +21,7 @@ from consumer.broker.connection import (
     reason,
 )
 from consumer.broker.delivery import message_of
-from consumer.broker.session import QueueDepth
+from consumer.broker.depth import Depth
 from consumer.core.errors import BrokerUnavailable, TopologyError
 from consumer.core.job import Message
 
@@ -57,6 +60,11 @@ class DeadLetters:
 
     async def take(self) -> tuple[int, Message] | None:
         """The next letter and its tag; None where there is no further one, or after `stop`."""
+        arrived = await self.arrival()
+        return None if arrived is None else (arrived.delivery_tag or 0, message_of(arrived))
+
+    async def arrival(self) -> DeliveredMessage | None:
+        """As `take`, with what only the delivery says."""
         while not self._stopped:
             if self._consumer is None or self._held > self._prefetch // 2:
                 await self._next_consumer()
@@ -70,7 +78,7 @@ class DeadLetters:
             if self._channel.is_closed:
                 raise BrokerUnavailable(f"the broker closed the channel to {self._queue}: {self._why_closed()}")
             if arrived is not None:
-                return arrived.delivery_tag or 0, message_of(arrived)
+                return arrived
         return None
 
     def stop(self) -> None:
@@ -88,14 +96,14 @@ class DeadLetters:
         for run in self._runs:
             run.discard(tag)
 
-    async def depth(self) -> QueueDepth:
+    async def depth(self) -> Depth:
         try:
             answer = await self._channel.queue_declare(self._queue, passive=True, timeout=ANSWER)
         except ChannelNotFoundEntity:
             raise TopologyError(f"there is no queue {self._queue}: 'consumer topology declare' makes it") from None
         except CLIENT_ERRORS as error:
             raise self._away(error) from None
-        return QueueDepth(answer.message_count or 0, answer.consumer_count or 0)
+        return Depth(answer.message_count or 0, answer.consumer_count or 0)
 
     async def close(self) -> None:
         """Give back what is in hand, in its order, and return when the broker has heard all of it."""

@@ -25,8 +25,8 @@ INEQUIVALENT = re.compile(
     r"received (?P<wanted>.*?) but current is (?P<found>.*)"
 )
 WAY_OUT = (
-    "Arguments of a live queue or exchange can't be changed: raise topology.version and run 'consumer topology migrate'; "
-    "nothing is deleted automatically"
+    "Arguments of a live queue or exchange can't be changed: raise topology.version and run "
+    "'consumer topology migrate'; nothing is deleted automatically"
 )
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from aio_pika.abc import AbstractConnection
 from aiormq.abc import AbstractChannel, DeliveredMessage
@@ -11,6 +10,7 @@ from aiormq.exceptions import AMQPChannelError, ChannelNotFoundEntity
 from consumer.broker.connection import ANSWER, open_channel, reason
 from consumer.broker.declare import bind
 from consumer.broker.delivery import message_of
+from consumer.broker.depth import Depth
 from consumer.broker.questions import Questions
 from consumer.core.delay import Ladder
 from consumer.core.errors import TopologyError
@@ -22,14 +22,6 @@ IN_HAND = 50
 QUIET = 5.0
 """Seconds without a message after which somebody else has taken the rest."""
 Publish = Callable[[Message], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Depth:
-    """`ready` leaves out what is handed out and not yet acked."""
-
-    ready: int
-    consumers: int
 
 
 class Mover:

@@ -18,6 +18,7 @@ from consumer.broker.connection import (
     ANSWER,
     CLIENT_ERRORS,
     BrokerConfig,
+    close_channel,
     connect,
     is_our_cancellation,
     is_undecodable,
@@ -26,8 +27,10 @@ from consumer.broker.connection import (
 )
 from consumer.broker.declare import Mode, apply
 from consumer.broker.delivery import AmqpDelivery
+from consumer.broker.depth import Depth
 from consumer.broker.line import CLOSE_TIMEOUT, Line
 from consumer.broker.publisher import AmqpPublisher
+from consumer.broker.strays import Found, Publish, bring_home
 from consumer.core.errors import BrokerUnavailable
 from consumer.core.ports import Clock
 from consumer.core.topology import Topology
@@ -42,14 +45,6 @@ class Ended:
 
     reason: str
     detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class QueueDepth:
-    """`ready` leaves out what is handed out and not yet acked."""
-
-    ready: int
-    consumers: int
 
 
 class Session:
@@ -94,9 +89,9 @@ class Session:
         except CLIENT_ERRORS as error:
             self.end("closed", reason(error))
 
-    async def depths(self, queues: Sequence[str]) -> dict[str, QueueDepth | None]:
+    async def depths(self, queues: Sequence[str]) -> dict[str, Depth | None]:
         """Ask the broker, on a channel of its own since a missing queue closes it. None: the queue is missing."""
-        found: dict[str, QueueDepth | None] = {}
+        found: dict[str, Depth | None] = {}
         try:
             channel = await open_channel(self._consuming)
             for queue in queues:
@@ -106,11 +101,18 @@ class Session:
                     found[queue] = None
                     channel = await open_channel(self._consuming)
                 else:
-                    found[queue] = QueueDepth(answer.message_count or 0, answer.consumer_count or 0)
+                    found[queue] = Depth(answer.message_count or 0, answer.consumer_count or 0)
             await channel.close()
         except CLIENT_ERRORS as error:
             raise _unavailable("asking for queue depths failed", error) from None
         return found
+
+    async def bring_home(self, publish: Publish) -> Found:
+        """Give the strays of our queue to `publish`."""
+        try:
+            return await bring_home(self._consuming, self._topology.ladder, self._topology.queue, publish)
+        except CLIENT_ERRORS as error:
+            raise _unavailable("looking for strays failed", error) from None
 
     async def blocked(self) -> bool:
         """Whether an alarm on the broker holds back our publishing connection."""
@@ -136,17 +138,8 @@ class Session:
         if self._acknowledger is not None:
             self._acknowledger.flush()
         if self._channel is not None and self.ended.result().reason != WATCHDOG:
-            await self._close_channel(self._channel)
+            await close_channel(self._channel)
         await asyncio.gather(self._consuming.hang_up(), self._publishing.hang_up())
-
-    @staticmethod
-    async def _close_channel(channel: AbstractChannel) -> None:
-        try:
-            if not channel.is_closed:
-                await asyncio.wait_for(channel.close(), CLOSE_TIMEOUT)
-        except CLIENT_ERRORS as error:
-            if is_our_cancellation(error):
-                raise
 
     async def _open_consuming_channel(self) -> AbstractChannel:
         channel = await open_channel(self._consuming)

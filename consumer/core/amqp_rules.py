@@ -12,8 +12,8 @@ OLDEST, NEWEST = (3, 10), (4, 3)
 TRIED = "RabbitMQ 3.10 to 4.3"
 NEEDED = frozenset({"publisher_confirms", "basic.nack", "consumer_cancel_notify", "connection.blocked"})
 CHANGE = (
-    "arguments of a live queue or exchange can't be changed: raise topology.version and run 'consumer topology migrate', "
-    "nothing is deleted automatically"
+    "arguments of a live queue or exchange can't be changed: raise topology.version and run "
+    "'consumer topology migrate', nothing is deleted automatically"
 )
 DECLARE = "run 'consumer topology declare' as a user with the configure permission"
 GRANT = "grant it as in docs/operations.md, 'Permissions on the broker'"

@@ -96,6 +96,10 @@ class Copier:
         account[headers.GENERATION] = (generation if type(generation) is int else 0) + 1
         return Parcel(self.topology.namespace, self.topology.queue, _copy(message, account), "submit")
 
+    def home(self, message: Message) -> Parcel:
+        """A stray to the work queue that it was for. Whether it is due now is seen there."""
+        return Parcel(self.topology.namespace, self.topology.queue, _copy(message, self._kept(message)), "retry")
+
     def back(self, message: Message, letter_id: str, code: str, dead_at: int) -> Parcel:
         """A letter that was taken away, as it was. What only the broker said of it before is in our words now."""
         account = {headers.CODE: code, headers.DEAD_AT: dead_at, **self._kept(message), headers.DEAD_ID: letter_id}

@@ -109,3 +109,10 @@ def test_a_redriven_letter_starts_a_new_generation_and_keeps_its_history() -> No
     assert headers.HISTORY in told
     assert not {headers.CODE, headers.ATTEMPT, headers.ERROR_MESSAGE, headers.DEAD_AT, headers.DEAD_ID} & told.keys()
     assert (parcel.message.body, parcel.message.message_id) == (MESSAGE.body, "id-1")
+
+
+def test_a_stray_goes_to_its_work_queue_with_the_attempt_that_it_was_for() -> None:
+    copy = COPIER.retry(MESSAGE, JOB, 1, Retry(2, NOW + 5000, "x", FAULT), NOW).message
+    parcel = COPIER.home(replace(copy, headers={**copy.headers, "x-death": [{"count": 1}]}, expiration="5"))
+    assert (parcel.exchange, parcel.routing_key) == ("jobs", "default")
+    assert parcel.message == copy
