@@ -108,9 +108,46 @@ ROWS: dict[str, list[Graph]] = {
                 "slots": f"sum(consumer_slots{{{QUEUE}}})",
             },
         ),
-        Graph("Children", "short", {"{{pool}}": f"sum by (pool) (consumer_children{{{POD}}})"}),
-        Graph("Child exits", "ops", {"{{reason}}": rate("consumer_child_exits_total", "reason", POD)}),
+        Graph(
+            "Children",
+            "short",
+            {"{{pool}}": f"sum by (pool) (consumer_children{{{POD}}})"},
+            "cpu runs def handlers, io async def ones.",
+        ),
+        Graph(
+            "Busy children",
+            "percentunit",
+            {
+                "{{pool}}": f"sum by (pool) (consumer_child_busy_ratio{{{POD}}} * consumer_children{{{POD}}})"
+                f" / sum by (pool) (consumer_children{{{POD}}})"
+            },
+        ),
+        Graph("Child exits", "ops", {"{{pool}}: {{reason}}": rate("consumer_child_exits_total", "pool, reason", POD)}),
         Graph("CPU of jobs", "short", {"{{kind}}": rate("consumer_job_cpu_seconds_sum", "kind")}, "In cores."),
+    ],
+    "What is held up": [
+        Graph(
+            "Open breakers",
+            "short",
+            {"{{breaker}} {{kind}}": f"max by (breaker, kind) (consumer_breaker_open{{{POD}}}) > 0"},
+            "Nothing is taken in, or one kind cools down.",
+        ),
+        Graph(
+            "Oldest running job",
+            "s",
+            {"{{pod}}": f"time() - min by (pod) (consumer_oldest_running_start_timestamp_seconds{{{QUEUE}}} > 0)"},
+        ),
+        Graph(
+            "Stuck rows",
+            "short",
+            {"{{status}}": f"max by (status) (consumer_store_stuck_jobs{{{POD}}})"},
+            "No delivery has come for them.",
+        ),
+        Graph(
+            "Follow-ups published",
+            "ops",
+            {"{{result}}": rate("consumer_publishes_total", "result", f'{POD},target="follow_up"')},
+        ),
     ],
     "Broker and store": [
         Graph(

@@ -61,6 +61,8 @@ def test_what_every_pod_sees_alike_is_never_summed(board: dict[str, Any]) -> Non
     for query in queries(board):
         if "consumer_queue_messages_ready" in query or "consumer_queue_consumers" in query:
             assert query.startswith("max by (queue)")
+        if "consumer_store_stuck_jobs" in query:
+            assert query.startswith("max by (status)")
 
 
 def test_no_query_is_empty_of_variables_that_grafana_would_not_know(board: dict[str, Any]) -> None:
@@ -80,6 +82,7 @@ def test_rows_and_panels_have_numbers_and_names_of_their_own(board: dict[str, An
         "Dead letters",
         "Latency",
         "Pool",
+        "What is held up",
         "Broker and store",
     ]
 
