@@ -11,9 +11,9 @@ def main() -> None:
     if sys.argv[1:2] == ["run"] and set(sys.argv[2:]) <= {"--json"}:
         # the daemon paints nothing, and typer and structlog would load rich and pygments: 4 MB in every pod
         sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
-    from consumer.cli.commands import app  # noqa: PLC0415 see above
+    from consumer.cli.commands import app_with  # noqa: PLC0415 see above
 
-    app()
+    app_with(sys.argv[1] if sys.argv[1:] else None)()
 
 
 def _leave(*_: object) -> NoReturn:
