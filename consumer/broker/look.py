@@ -60,7 +60,7 @@ class _Look:
         if declaring:
             for binding in self._topology.bindings:
                 await self._may_bind(binding)
-        for name in (self._topology.work_queue, self._topology.dead_queue):
+        for name in (self._topology.work_queue, self._topology.dead_queue, self._topology.ladder.stray):
             await self._may_read(name)
         held_back = await self._may_not_publish_now()
         properties = self._properties()
@@ -73,6 +73,7 @@ class _Look:
             refusals=tuple(dict.fromkeys(self._refusals)),
             held_back=held_back,
             left=tuple(left),
+            strays=await self._count(self._topology.ladder.stray),
         )
 
     def _properties(self) -> dict[str, Any]:
@@ -84,12 +85,13 @@ class _Look:
         return answer if isinstance(answer, AMQPChannelError) else None
 
     async def _left(self, version: Topology) -> list[tuple[str, int]]:
-        found: list[tuple[str, int]] = []
-        for queue in (version.work_queue, version.dead_queue):
-            answer = await self._questions.ask(lambda channel, queue=queue: channel.queue_declare(queue, passive=True))  # type: ignore[misc]
-            if not isinstance(answer, AMQPChannelError) and answer.message_count:
-                found.append((queue, answer.message_count))
-        return found
+        counts = [(name, await self._count(name)) for name in (version.work_queue, version.dead_queue)]
+        return [(name, count) for name, count in counts if count]
+
+    async def _count(self, queue: str) -> int:
+        """How many messages are ready in it; none where it is not there, or shows nothing to our user."""
+        answer = await self._questions.ask(lambda channel: channel.queue_declare(queue, passive=True))
+        return 0 if isinstance(answer, AMQPChannelError) else answer.message_count or 0
 
     async def _exchange(self, exchange: Exchange) -> None:
         what = f"exchange '{exchange.name}'"

@@ -26,7 +26,8 @@ def of_broker(seen: Seen) -> list[Finding]:
 def of_topology(seen: Seen, topology: Topology, *, declaring: bool) -> list[Finding]:
     """`declaring`: the daemon declares everything itself, so it needs the rights to do so."""
     rights = _rights_to_declare(seen) if declaring else _rights_to_work(seen, topology)
-    return [*_missing(seen), *map(differing, seen.differences), *rights, *_left(seen)]
+    found = (*map(differing, seen.differences), *rights, *_left(seen), *_strays(seen, topology))
+    return [*_missing(seen), *found]
 
 
 def differing(difference: Difference) -> Finding:
@@ -75,11 +76,12 @@ def _rights_to_declare(seen: Seen) -> Iterator[Finding]:
 def _rights_to_work(seen: Seen, topology: Topology) -> Iterator[Finding]:
     """In mode 'check' the daemon reads its work, and publishes to the ladder and the dead letters.
 
-    Without the other two, something that people or the sweeper do fails, but no delivery.
+    Without the others, something that people or helpers of the daemon do fails, but no delivery.
     """
     some = {
         Refusal(Right.WRITE, f"exchange '{topology.namespace}'"): "until then nothing can be submitted or redriven",
         Refusal(Right.READ, f"queue '{topology.dead_queue}'"): "until then this user can't work with dead letters",
+        Refusal(Right.READ, f"queue '{topology.ladder.stray}'"): "until then no stray comes home",
     }
     for right in (Right.WRITE, Right.READ):
         refused = [refusal for refusal in seen.refusals if refusal.right is right]
@@ -103,3 +105,14 @@ def _left(seen: Seen) -> Iterator[Finding]:
     for queue, count in seen.left:
         way_out = "move them with 'consumer topology migrate' once no daemon of that version runs"
         yield Finding(Severity.WARNING, f"queue '{queue}' of an older version", f"{count} messages", "none", way_out)
+
+
+def _strays(seen: Seen, topology: Topology) -> Iterator[Finding]:
+    """Of our queue or of any other of the namespace: only who reads them would know."""
+    if seen.strays:
+        way_out = (
+            "start a daemon of each queue that they are for: it takes its own home within some minutes, and names "
+            "the others in its log"
+        )
+        found = f"{seen.strays} copies that found no work queue after their wait"
+        yield Finding(Severity.WARNING, f"queue '{topology.ladder.stray}'", found, "none", way_out)

@@ -14,7 +14,7 @@ from consumer.broker.session import open_session
 from consumer.core.amqp_rules import of_topology
 from consumer.core.delay import Ladder
 from consumer.core.errors import TopologyError
-from consumer.core.facts import Right, Seen
+from consumer.core.facts import Difference, Right, Seen
 from consumer.core.findings import Severity
 from consumer.core.topology import Topology, build
 from tests.support.producer import Producer
@@ -86,6 +86,33 @@ async def test_a_queue_that_is_somebody_s_own_and_an_exchange_of_another_type_ar
     assert (exchange.argument, exchange.found, exchange.wanted) == ("type", "topic", "direct")
 
 
+async def test_an_exchange_with_another_argument_is_named_whoever_looks(amqp_url: str) -> None:
+    async with await aio_pika.connect(amqp_url) as connection:
+        async with connection.channel() as channel:
+            await channel.declare_exchange("jobs.delay.v1.out", "topic", durable=True)
+        [sentence] = await faults(connection, TOPOLOGY)
+        with pytest.raises(TopologyError) as declared:
+            await apply(connection, TOPOLOGY, Mode.DECLARE)
+        with pytest.raises(TopologyError) as checked:
+            await apply(connection, TOPOLOGY, Mode.CHECK)
+    assert sentence == str(declared.value) == str(checked.value)
+    found = "exchange 'jobs.delay.v1.out' has alternate-exchange = none, wanted jobs.delay.v1.stray"
+    assert sentence.startswith(f"{found}. Arguments of a live queue or exchange can't be changed")
+    [difference] = (await seen(amqp_url)).differences
+    assert difference == Difference("exchange 'jobs.delay.v1.out'", "alternate-exchange", "none", "jobs.delay.v1.stray")
+
+
+async def test_a_look_counts_strays_and_takes_none(amqp_url: str) -> None:
+    async with await aio_pika.connect(amqp_url) as connection, Producer(amqp_url) as producer:
+        await apply(connection, TOPOLOGY, Mode.DECLARE)
+        assert (await seen(amqp_url)).strays == 0
+        out = await producer.channel.get_exchange("jobs.delay.v1.out", ensure=False)
+        await out.publish(aio_pika.Message(b"{}", delivery_mode=2), routing_key="0.0.0.0.0.1.gone")
+        assert (await seen(amqp_url)).strays == 1
+        [stray] = await producer.take("jobs.delay.v1.stray")
+    assert (stray.routing_key, stray.redelivered) == ("0.0.0.0.0.1.gone", False)
+
+
 async def test_a_look_at_an_empty_virtual_host_finds_everything_missing_and_makes_nothing(amqp_url: str) -> None:
     missing = (await seen(amqp_url)).missing
     assert missing == (
@@ -113,7 +140,7 @@ def as_user(user: User, url: str) -> str:
 
 
 ALL, NOTHING = r"^jobs(\..*)?$", "^$"
-CHECKING = (NOTHING, r"^jobs(\.dlx|\.delay\..*)?$", r"^jobs\.default(\..*)?$")
+CHECKING = (NOTHING, r"^jobs(\.dlx|\.delay\..*)?$", r"^jobs\.(default(\..*)?|delay\..*\.stray)$")
 
 
 async def test_the_rights_in_the_documents_are_enough_to_declare_and_to_work(user: User, amqp_url: str) -> None:

@@ -77,6 +77,7 @@ def test_who_only_works_needs_to_read_work_and_to_publish_copies() -> None:
         Refusal(Right.WRITE, "exchange 'jobs.dlx'"),
         Refusal(Right.READ, "queue 'jobs.default'"),
         Refusal(Right.READ, "queue 'jobs.default.dead'"),
+        Refusal(Right.READ, "queue 'jobs.delay.v1.stray'"),
     )
     found = of_topology(replace(WELL, refusals=refusals), TOPOLOGY, declaring=False)
     assert [(finding.severity, finding.found) for finding in found] == [
@@ -84,6 +85,7 @@ def test_who_only_works_needs_to_read_work_and_to_publish_copies() -> None:
         (Severity.WARNING, "refused for exchange 'jobs'"),
         (Severity.FAULT, "refused for queue 'jobs.default'"),
         (Severity.WARNING, "refused for queue 'jobs.default.dead'"),
+        (Severity.WARNING, "refused for queue 'jobs.delay.v1.stray'"),
         (Severity.UNSEEN, "no right to configure"),
     ]
 
@@ -92,3 +94,10 @@ def test_messages_in_queues_of_an_older_version_are_a_warning() -> None:
     [finding] = of_topology(replace(WELL, left=(("jobs.default", 7),)), TOPOLOGY, declaring=True)
     assert (finding.severity, finding.found) == (Severity.WARNING, "7 messages")
     assert "consumer topology migrate" in finding.way_out
+
+
+def test_strays_are_a_warning_with_the_way_home() -> None:
+    [finding] = of_topology(replace(WELL, strays=7), TOPOLOGY, declaring=True)
+    assert (finding.severity, finding.what) == (Severity.WARNING, "queue 'jobs.delay.v1.stray'")
+    assert finding.found == "7 copies that found no work queue after their wait"
+    assert "start a daemon of each queue" in finding.way_out
