@@ -23,13 +23,26 @@
 {{- if or (dig "broker" "url" "" .Values.config) (dig "store" "url" "" .Values.config) }}
 {{- fail "config holds broker.url or store.url, and config becomes a ConfigMap, where a password can be read by anyone. Use existingSecret, or, for a trial, the values broker.url and store.url." }}
 {{- end }}
+{{- if dig "broker" "password" "" .Values.config }}
+{{- fail "config holds broker.password, and config becomes a ConfigMap, where it can be read by anyone. Put it into the URL in existingSecret, or mount a Secret (extraVolumes, extraVolumeMounts) and name its file in config.broker.password_file." }}
+{{- end }}
 {{- if hasKey .Values.config "shutdown" }}
 {{- fail "config.shutdown is set by the chart, because the grace period depends on it. Use drainSeconds." }}
 {{- end }}
 {{- if ne .Values.resources.limits.memory .Values.resources.requests.memory }}
 {{- fail (printf "resources.requests.memory is %s and resources.limits.memory is %s: a pod that uses more than it asked for is the first to be evicted. Make them equal." .Values.resources.requests.memory .Values.resources.limits.memory) }}
 {{- end }}
-{{- if lt (include "consumer.childMemory" . | int64) 134217728 }}
-{{- fail (printf "resources.limits.memory is %s: after 128Mi for the parent, less than 128Mi is left for each of %d child processes. Raise it, or lower config.pool.processes." .Values.resources.limits.memory (int .Values.config.pool.processes)) }}
+{{- $room := include "consumer.memoryOfChildren" . | int64 }}
+{{- $children := include "consumer.children" . | int64 }}
+{{- $limit := dig "memory_limit" 0 .Values.config.pool | int64 }}
+{{- if and (not $limit) (lt (div $room $children) 134217728) }}
+{{- fail (printf "resources.limits.memory is %s: after 128Mi for the parent, less than 128Mi is left for each of %d child processes. Raise it, or lower config.pool.processes." .Values.resources.limits.memory $children) }}
+{{- end }}
+{{- if gt $limit $room }}
+{{- fail (printf "config.pool.memory_limit is %d bytes, but resources.limits.memory is %s, of which 128Mi are the parent's: the pod would be killed before a child meets its limit. Raise the one or lower the other." $limit .Values.resources.limits.memory) }}
+{{- end }}
+{{- $ackTimeout := dig "broker" "ack_timeout_seconds" 0 .Values.config | int64 }}
+{{- if and .Values.rules.enabled $ackTimeout (ge (.Values.rules.thresholds.stuckJobSeconds | int64) $ackTimeout) }}
+{{- fail (printf "rules.thresholds.stuckJobSeconds is %d, but config.broker.ack_timeout_seconds is %d: the alert would come after the broker took the message back. Set it lower." (int64 .Values.rules.thresholds.stuckJobSeconds) $ackTimeout) }}
 {{- end }}
 {{- end }}

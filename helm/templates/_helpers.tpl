@@ -51,11 +51,16 @@ labels:
 {{- add .Values.drainSeconds 10 }}
 {{- end }}
 
-{{/* What each child may use, in bytes, as the daemon reckons: the pod's limit less 128Mi for the parent, in equal shares. */}}
-{{- define "consumer.childMemory" -}}
+{{/* What all children may use together, in bytes, as the daemon reckons: the pod's limit less 128Mi for the parent. */}}
+{{- define "consumer.memoryOfChildren" -}}
 {{- $limit := .Values.resources.limits.memory }}
 {{- $mebibytes := regexFind "^[0-9]+" $limit | int64 | mul (hasSuffix "Gi" $limit | ternary 1024 1) }}
-{{- div (mul (sub $mebibytes 128) 1048576) (.Values.config.pool.processes | int64) }}
+{{- mul (sub $mebibytes 128) 1048576 }}
+{{- end }}
+
+{{/* As far as the values say: whether the job modules have async handlers, for which there is one io child, they don't. */}}
+{{- define "consumer.children" -}}
+{{- add .Values.config.pool.processes (dig "io_processes" 0 .Values.config.pool) }}
 {{- end }}
 
 {{- define "consumer.tomlKey" -}}

@@ -65,7 +65,25 @@ def test_the_settings_file_holds_what_the_values_say(production: Release) -> Non
         "http": {"host": "0.0.0.0", "port": 8080},
         "jobs": {"modules": ["thumbnails.jobs"], "path": "/opt/thumbnails"},
         "log": {"level": "info"},
-        "pool": {"processes": 4},
+        "broker": {"management_url": "https://rabbitmq.example.com:15671", "ack_timeout_seconds": 3600},
+        "topology": {"version": 2, "delivery_limit": 200},
+        "kinds": {
+            "thumbnails.render": {
+                "timeout_seconds": 2700,
+                "max_attempts": 8,
+                "retry_on": ["EncoderBusy"],
+                "failure_ratio": 0.5,
+            }
+        },
+        "cooldown": {"longest_seconds": 600},
+        "dead_letters": {"breaker_ratio": 0.8, "breaker_least": 500},
+        "pool": {
+            "processes": 4,
+            "io_processes": 1,
+            "io_concurrency": 200,
+            "memory_limit": 1_500_000_000,
+            "recycle_jobs": 10_000,
+        },
     }
 
 
@@ -112,8 +130,13 @@ def test_any_setting_comes_back_from_toml_as_it_was(chart: helm_python.Chart, aw
     assert release.settings["a table"]["deep.er"]["value"] == awkward
 
 
-def test_the_memory_of_children_is_the_daemons_to_reckon_unless_the_values_say(chart: helm_python.Chart) -> None:
-    assert render(chart, {"config": {"pool": {"memory_limit": -1}}}).settings["pool"]["memory_limit"] == -1
+@pytest.mark.parametrize("limit", [-1, 64 * 1024**2, 384 * 1024**2])
+def test_the_memory_of_children_is_the_daemons_to_reckon_unless_the_values_say(
+    chart: helm_python.Chart, default: Release, limit: int
+) -> None:
+    assert "memory_limit" not in default.settings["pool"]
+    many = {"pool": {"processes": 16, "memory_limit": limit}}
+    assert render(chart, {"config": many}).settings["pool"]["memory_limit"] == limit
 
 
 def test_the_settings_file_is_mounted_where_the_daemon_looks(default: Release) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import typer
 
-from consumer.cli.commands import app
+from consumer.cli.commands import app_with
 from tests.chart.rendering import ROOT
 
 
@@ -24,7 +24,7 @@ COMMANDS = sorted({*commands()})
 
 def parse(line: str) -> None:
     """As the command would, up to where it begins to work; raises for what it doesn't know."""
-    command, words = typer.main.get_command(app), shlex.split(line)
+    command, words = typer.main.get_command(app_with(None)), shlex.split(line)
     while names := getattr(command, "commands", None):
         command = names[words.pop(0)]
     command.make_context("consumer", words)

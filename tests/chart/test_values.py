@@ -32,6 +32,9 @@ TRIAL: Values = {
         ({"config": "queue = 'x'"}, "/config"),
         ({"config": {"http": {"port": 80}}}, "/config/http/port"),
         ({"config": {"pool": {"processes": 0}}}, "/config/pool/processes"),
+        ({"config": {"pool": {"io_processes": "1"}}}, "/config/pool/io_processes"),
+        ({"config": {"pool": {"memory_limit": "1Gi"}}}, "/config/pool/memory_limit"),
+        ({"config": {"broker": {"ack_timeout_seconds": "30m"}}}, "/config/broker/ack_timeout_seconds"),
         ({"resources": {"limits": {"memory": "1G"}}}, "/resources/limits/memory"),
         ({"podLabels": {"a": 1}}, "/podLabels/a"),
         ({"extraEnv": [{"value": "no name"}]}, "/extraEnv/0"),
@@ -82,6 +85,22 @@ def test_a_wrong_value_is_refused_by_name(chart: helm_python.Chart, values: Valu
             "requests.memory is 256Mi.*limits.memory is 512Mi.*equal",
         ),
         ({"config": {"pool": {"processes": 4}}}, "less than 128Mi is left for each of 4 child processes"),
+        (
+            {"config": {"pool": {"processes": 2, "io_processes": 2}}},
+            "less than 128Mi is left for each of 4 child processes",
+        ),
+        (
+            {"config": {"pool": {"memory_limit": 384 * 1024**2 + 1}}},
+            "memory_limit is 402653185 bytes, but resources.limits.memory is 512Mi.*Raise the one or lower the other",
+        ),
+        (
+            {"rules": {"enabled": True}, "config": {"broker": {"ack_timeout_seconds": 900}}},
+            "stuckJobSeconds is 1500, but config.broker.ack_timeout_seconds is 900.*Set it lower",
+        ),
+        (
+            {"config": {"broker": {"user": "u", "password": "pa55"}}},
+            "config holds broker.password.*config.broker.password_file",
+        ),
     ],
     ids=str,
 )
@@ -100,6 +119,7 @@ def test_the_least_grace_and_the_most_children_are_taken(chart: helm_python.Char
 
 OPEN = {
     "config",  # the daemon refuses unknown settings itself
+    "config.broker",
     "config.http",
     "config.pool",
     "global",  # Helm's own
