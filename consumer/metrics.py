@@ -181,9 +181,9 @@ class Metrics:
             "When the event loop last ran",
             registry=registry,
         )
-        self.children = Gauge("consumer_children", "Worker processes alive", ["pool"], registry=registry)
+        self.children = Gauge("consumer_children", "Worker processes that can take jobs", ["pool"], registry=registry)
         self.busy_ratio = Gauge(
-            "consumer_child_busy_ratio", "Share of children that run a job now", ["pool"], registry=registry
+            "consumer_child_busy_ratio", "Share of children that have a job now", ["pool"], registry=registry
         )
         self.exits = Counter(
             "consumer_child_exits", "Children that ended, by why", ["pool", "reason"], registry=registry
