@@ -16,11 +16,13 @@ from consumer.broker.line import Line
 from consumer.broker.management import manage
 from consumer.broker.mover import Mover
 from consumer.broker.publisher import AmqpPublisher
+from consumer.broker.strays import bring_home
 from consumer.core.delay import Ladder
 from consumer.core.errors import BrokerUnavailable, SettingsError
 from consumer.core.findings import listed
 from consumer.core.management_rules import shown
 from consumer.core.migration import Migration, Move
+from consumer.core.parcels import Copier
 from consumer.core.topology import Topology
 from consumer.wiring import broker_of, topology_of
 
@@ -82,6 +84,8 @@ class _Run:
         for move in plan.moves:
             if move.source in before:
                 await self._drain(move, before[move.source])
+        for ladder in plan.ladders:
+            await self._bring_home(ladder)
         if not self._report.dry_run:
             await self._verify(plan)
         return self._report
@@ -142,6 +146,23 @@ class _Run:
                     move.source, depth.ready, lambda message: publisher.publish(move.parcel(message))
                 )
         return moved
+
+    async def _bring_home(self, ladder: Ladder) -> None:
+        """Strays of an older ladder: no daemon of this version looks there."""
+        depth = await self._mover.depth(ladder.stray)
+        if depth is None or not depth.ready:
+            return
+        if self._report.dry_run:
+            self._report.did("look through", f"{depth.ready} messages of {ladder.stray}, for those of our queue")
+            return
+        copier = Copier(self._new, "migrate")
+        async with _publisher(self._settings) as publisher:
+            found = await bring_home(
+                self._connection, ladder, self._new.queue, lambda message: publisher.publish(copier.home(message))
+            )
+        self._report.did("move", f"{found.home} messages from {ladder.stray} to {self._new.work_queue}")
+        if found.failure:
+            self._report.remains.append(f"messages of {ladder.stray} can't be published: {found.failure}")
 
     async def _verify(self, plan: Migration) -> None:
         version = self._old.ladder.version

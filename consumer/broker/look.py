@@ -52,7 +52,8 @@ class _Look:
         self._refusals: list[Refusal] = []
 
     async def all(self, older: Sequence[Topology], declaring: bool) -> Seen:
-        left = [found for version in older for found in await self._left(version)]
+        left = await self._filled([name for old in older for name in (old.work_queue, old.dead_queue)])
+        strays = await self._filled([version.ladder.stray for version in (self._topology, *older)])
         for exchange in self._topology.exchanges:
             await self._exchange(exchange)
         for queue in self._topology.queues:
@@ -73,7 +74,7 @@ class _Look:
             refusals=tuple(dict.fromkeys(self._refusals)),
             held_back=held_back,
             left=tuple(left),
-            strays=await self._count(self._topology.ladder.stray),
+            strays=tuple(strays),
         )
 
     def _properties(self) -> dict[str, Any]:
@@ -84,14 +85,14 @@ class _Look:
         answer = await self._questions.ask(question)
         return answer if isinstance(answer, AMQPChannelError) else None
 
-    async def _left(self, version: Topology) -> list[tuple[str, int]]:
-        counts = [(name, await self._count(name)) for name in (version.work_queue, version.dead_queue)]
-        return [(name, count) for name, count in counts if count]
-
-    async def _count(self, queue: str) -> int:
-        """How many messages are ready in it; none where it is not there, or shows nothing to our user."""
-        answer = await self._questions.ask(lambda channel: channel.queue_declare(queue, passive=True))
-        return 0 if isinstance(answer, AMQPChannelError) else answer.message_count or 0
+    async def _filled(self, queues: Sequence[str]) -> list[tuple[str, int]]:
+        """Those with messages, and how many. None where a queue is not there, or shows nothing to our user."""
+        found: list[tuple[str, int]] = []
+        for queue in queues:
+            answer = await self._questions.ask(lambda channel, queue=queue: channel.queue_declare(queue, passive=True))  # type: ignore[misc]
+            if not isinstance(answer, AMQPChannelError) and answer.message_count:
+                found.append((queue, answer.message_count))
+        return found
 
     async def _exchange(self, exchange: Exchange) -> None:
         what = f"exchange '{exchange.name}'"

@@ -1,6 +1,7 @@
 """`consumer topology`: what must be on the broker."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ from consumer.cli.doctor import lines, plain
 from consumer.cli.output import AsJson, errors_as_sentences, fail, settings, show
 from consumer.core.errors import TopologyError
 from consumer.core.findings import Severity
-from consumer.core.topology import Topology
+from consumer.core.topology import Argument, Topology
 from consumer.doctor import look_at_broker
 from consumer.migration import Report, migrate
 
@@ -89,15 +90,16 @@ def _report_lines(report: Report) -> list[tuple[str, str]]:
 
 def _plain(topology: Topology) -> dict[str, Any]:
     return {
-        "exchanges": [{"name": e.name, "type": e.type} for e in topology.exchanges],
+        "exchanges": [{"name": e.name, "type": e.type, "arguments": e.arguments} for e in topology.exchanges],
         "queues": [{"name": q.name, "arguments": q.arguments} for q in topology.queues],
         "bindings": [{"from": b.source, "to": b.destination, "routing_key": b.routing_key} for b in topology.bindings],
     }
 
 
 def _lines(topology: Topology) -> list[tuple[str, Any]]:
-    queues = [
-        (f"queue {q.name}", ", ".join(f"{name}={value}" for name, value in q.arguments.items()))
-        for q in topology.queues
-    ]
-    return [*((f"exchange {e.name}", e.type) for e in topology.exchanges), *queues]
+    exchanges = [(f"exchange {e.name}", ", ".join([e.type, *_shown(e.arguments)])) for e in topology.exchanges]
+    return [*exchanges, *((f"queue {q.name}", ", ".join(_shown(q.arguments))) for q in topology.queues)]
+
+
+def _shown(arguments: Mapping[str, Argument]) -> list[str]:
+    return [f"{name}={value}" for name, value in arguments.items()]

@@ -109,10 +109,12 @@ def _left(seen: Seen) -> Iterator[Finding]:
 
 def _strays(seen: Seen, topology: Topology) -> Iterator[Finding]:
     """Of our queue or of any other of the namespace: only who reads them would know."""
-    if seen.strays:
+    for queue, count in seen.strays:
         way_out = (
             "start a daemon of each queue that they are for: it takes its own home within some minutes, and names "
             "the others in its log"
         )
-        found = f"{seen.strays} copies that found no work queue after their wait"
-        yield Finding(Severity.WARNING, f"queue '{topology.ladder.stray}'", found, "none", way_out)
+        if queue != topology.ladder.stray:
+            way_out = "run 'consumer topology migrate' from that version, for each queue that they are for"
+        found = f"{count} copies that found no work queue after their wait"
+        yield Finding(Severity.WARNING, f"queue '{queue}'", found, "none", way_out)

@@ -36,8 +36,8 @@ class Refusal:
 class Seen:
     """What AMQP shows. `held_back`: an alarm blocks what we publish, so that rights to write couldn't be tried.
 
-    `left` counts the messages in queues of older versions of the topology, `strays` those that came out of the
-    ladder and found no work queue.
+    `left` counts the messages in queues of older versions of the topology, `strays` those that came out of a ladder,
+    of this version or an older one, and found no work queue.
     """
 
     product: str = ""
@@ -48,7 +48,7 @@ class Seen:
     refusals: tuple[Refusal, ...] = ()
     held_back: bool = False
     left: tuple[tuple[str, int], ...] = ()
-    strays: int = 0
+    strays: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

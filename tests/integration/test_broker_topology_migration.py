@@ -95,6 +95,28 @@ async def test_another_queue_of_the_namespace_keeps_its_version(amqp_url: str, c
         assert await keys(producer, "jobs.other", 2) == {"now", "later"}
 
 
+async def test_strays_of_the_old_ladder_come_along_and_those_of_other_queues_stay(
+    amqp_url: str, chosen: Callable[..., Settings]
+) -> None:
+    old, new = chosen(1), chosen(2)
+    ladder = topology_of(old).ladder
+    async with declared(amqp_url, old) as producer:
+        await producer.channel.queue_delete(OLD_WORK)
+        await asyncio.gather(*(delay(producer, old, 100, queue, queue) for queue in ("default", "other")))
+        await eventually(lambda: holds(producer, ladder.stray, 2), "both are strays")
+        dry = await migrate(new, 1, dry_run=True)
+        assert ("look through", "2 messages of jobs.delay.v1.stray, for those of our queue") in dry.steps
+        report = await migrate(new, 1, dry_run=False)
+        assert ("move", "1 messages from jobs.delay.v1.stray to jobs.default.v2") in report.steps
+        assert report.remains == []
+        assert await keys(producer, NEW_WORK, 1) == {"default"}
+        assert await keys(producer, ladder.stray, 1) == {"other"}
+
+
+async def holds(producer: Producer, queue: str, count: int) -> bool:
+    return await producer.depth(queue) == count
+
+
 async def test_a_dry_run_counts_and_changes_nothing(amqp_url: str, chosen: Callable[..., Settings]) -> None:
     old, new = chosen(1), chosen(2)
     async with declared(amqp_url, old) as producer:

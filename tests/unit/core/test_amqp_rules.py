@@ -97,7 +97,9 @@ def test_messages_in_queues_of_an_older_version_are_a_warning() -> None:
 
 
 def test_strays_are_a_warning_with_the_way_home() -> None:
-    [finding] = of_topology(replace(WELL, strays=7), TOPOLOGY, declaring=True)
-    assert (finding.severity, finding.what) == (Severity.WARNING, "queue 'jobs.delay.v1.stray'")
-    assert finding.found == "7 copies that found no work queue after their wait"
-    assert "start a daemon of each queue" in finding.way_out
+    queues = (("jobs.delay.v1.stray", 7), ("jobs.delay.v2.stray", 1))
+    ours, older = of_topology(replace(WELL, strays=queues), TOPOLOGY, declaring=True)
+    assert (ours.severity, ours.what) == (Severity.WARNING, "queue 'jobs.delay.v1.stray'")
+    assert ours.found == "7 copies that found no work queue after their wait"
+    assert "start a daemon of each queue" in ours.way_out
+    assert "consumer topology migrate" in older.way_out
