@@ -69,4 +69,4 @@ class SharedCooling:
 
     def _show(self) -> None:
         for kind, cools in self._cooling.states().items():
-            self._metrics.breaker.labels("kind", kind).set(cools)
+            self._metrics.kind_cools(kind, cools)

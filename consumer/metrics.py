@@ -89,6 +89,7 @@ class Metrics:
         self.registry = registry
         self.queue = queue
         self.error_types = ErrorTypes()
+        self._kinds: frozenset[str] = frozenset()
         ProcessCollector(registry=registry)
         self._flow(registry)
         self._times(registry)
@@ -204,7 +205,8 @@ class Metrics:
 
     def expect(self, kinds: Iterable[str]) -> None:
         """Create every bound label set at 0."""
-        kinds = [*kinds, UNKNOWN_KIND]
+        self._kinds = frozenset(kinds)
+        kinds = [*self._kinds, UNKNOWN_KIND]
         metric: Any
         names: tuple[Iterable[str], ...]
         for metric, names in (
@@ -268,6 +270,11 @@ class Metrics:
 
     def child_exited(self, pool: str, reason: str) -> None:
         self.exits.labels(pool, reason).inc()
+
+    def kind_cools(self, kind: str, cools: bool) -> None:
+        """Nothing of kinds that we don't run: others may share the store."""
+        if kind in self._kinds:
+            self.breaker.labels("kind", kind).set(cools)
 
     def store_observed(self, operation: str, result: str, seconds: float, batch_size: int) -> None:
         self.store_operations.labels(operation, result).inc()

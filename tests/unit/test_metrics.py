@@ -42,6 +42,15 @@ def test_every_bound_label_set_is_there_at_zero_from_the_start() -> None:
     assert registry.get_sample_value("consumer_broker_sessions_total", {"reason": "cancelled"}) == 0
 
 
+def test_a_kind_that_only_others_run_is_no_label_though_a_shared_store_says_that_it_cools_down() -> None:
+    metrics = metrics_of(1)
+    metrics.kind_cools("kind-0", True)
+    metrics.kind_cools("theirs", True)
+    shown = metrics.registry.get_sample_value
+    assert shown("consumer_breaker_open", {"breaker": "kind", "kind": "kind-0"}) == 1
+    assert shown("consumer_breaker_open", {"breaker": "kind", "kind": "theirs"}) is None
+
+
 def test_no_label_clashes_with_those_of_the_scraped_target() -> None:
     samples = [sample for family in registry_with(1).collect() for sample in family.samples]
     assert [sample.name for sample in samples if FORBIDDEN_LABELS & sample.labels.keys()] == []
