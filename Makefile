@@ -67,6 +67,10 @@ faults: setup ## break everything around two daemons for SECONDS=60, by SEED=…
 	@$(BIN)/python -m tests.faults.chaos --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),5000) \
 	  $(if $(SEED),--seed $(SEED)) $(if $(CLUSTER),--cluster)
 
+.PHONY: letters
+letters: setup ## look at LETTERS=10000 dead letters and send them back to work, on a real broker and both databases
+	@$(BIN)/python -m tests.faults.letters --letters $(or $(LETTERS),10000)
+
 .PHONY: soak
 soak: setup ## let JOBS=20000 misbehave in the pool, by SEED=…, while its children are killed, and ROUNDS=500 of 5 MB results
 	@$(BIN)/python -m tests.faults.pool_soak --jobs $(or $(JOBS),20000) --rounds $(or $(ROUNDS),500) \

@@ -98,6 +98,8 @@ def table(rows: Sequence[dict[str, Any]], columns: dict[str, str]) -> None:
 def _cell(name: str, value: Any) -> str:
     if value is None:
         return "-"
+    if name.endswith("_at"):
+        return f"{value[:19]}Z"
     text = printable(" ".join(str(value).split()))
     limit = ERROR_WIDTH if name == "error_message" else NAME_WIDTH
     return text if len(text) <= limit else text[: limit - 1] + "…"
