@@ -129,14 +129,16 @@ class Processor:
     def _decided(self, job: Job, claim: Run, policy: KindPolicy, outcome: Outcome) -> Verdict:
         now = self._clock()
         self._rooms.cooldowns.heard(job.kind, outcome, now)
-        begun = replace(job, since=job.since or _usage(outcome).started_at or now)
-        last = last_moment(begun, policy.retry, now)
+        if not isinstance(outcome, Succeeded):  # nobody asks that of a success, and copying costs
+            job = replace(job, since=job.since or _usage(outcome).started_at or now)
+        last = last_moment(job, policy.retry, now)
         disposition = decide(outcome, claim.attempt, policy.retry, last, now, self._chance)
-        return Verdict(disposition, job.kind, job.key, begun, claim, outcome)
+        return Verdict(disposition, job.kind, job.key, job, claim, outcome)
 
     def _weighed(self, verdict: Verdict) -> Verdict:
         """Not buried while too many jobs are: it comes back when we look whether they still are."""
-        return replace(verdict, disposition=self._rooms.burials.weigh(verdict.disposition, self._clock()))
+        weighed = self._rooms.burials.weigh(verdict.disposition, self._clock())
+        return verdict if weighed is verdict.disposition else replace(verdict, disposition=weighed)
 
     async def _finish(self, delivery: Delivery, verdict: Verdict) -> None:
         """Carry out and settle: the one place that settles."""
