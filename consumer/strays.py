@@ -13,8 +13,9 @@ from consumer.core.parcels import Copier
 from consumer.core.ports import Chance, Publisher
 
 EVERY = 60.0
-"""Seconds between two looks, on average: replicas that started together drift apart, and what one of them has in hand
-is there again for the next."""
+"""Seconds between two looks, on average."""
+SOON = 3.0
+"""Seconds from the first look at a session to the next: for what another daemon had in hand, or was on its way."""
 SHARE = 20
 """At most one part in so many of the time goes into looking, however much there is of other queues."""
 SHOWN = 5
@@ -61,13 +62,21 @@ class Strays:
     async def keep(self) -> None:
         """Look at the start of each session, and then from time to time, until cancelled."""
         now = asyncio.get_running_loop().time
+        new = await self._is_opened_within(EVERY)
         while True:
-            self._opened.clear()
             began = now()
             await self.look()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(max(EVERY, SHARE * (now() - began)) * (0.5 + self._chance())):
-                    await self._opened.wait()
+            pause = SOON if new else max(EVERY, SHARE * (now() - began))
+            new = await self._is_opened_within(pause * (0.5 + self._chance()))
+
+    async def _is_opened_within(self, seconds: float) -> bool:
+        """Wait for the next session; drawn waits let replicas that started together drift apart."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._opened.wait()
+        opened = self._opened.is_set()
+        self._opened.clear()
+        return opened
 
     async def look(self) -> None:
         """One look, if there is anything. A broker that is away ends it: the next session looks again."""

@@ -132,12 +132,16 @@ async def test_each_new_session_is_looked_at_once_at_its_start() -> None:
     keeping.cancel()
 
 
-async def test_a_look_is_repeated_after_a_while_without_a_new_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("consumer.strays.EVERY", 0.01)
+@pytest.mark.parametrize(("soon", "every", "looks"), [(0.01, 60, 2), (0.01, 0.01, 4)])
+async def test_a_look_is_repeated_soon_and_then_from_time_to_time_without_a_new_session(
+    monkeypatch: pytest.MonkeyPatch, soon: float, every: float, looks: int
+) -> None:
+    monkeypatch.setattr("consumer.strays.SOON", soon)
+    monkeypatch.setattr("consumer.strays.EVERY", every)
     looking, session = strays(), TwinSession(0)
     keeping = asyncio.create_task(looking.keep())
     looking.opened(session)
-    for _ in range(3):
+    for _ in range(looks):
         await asyncio.wait_for(session.looked.wait(), SOON)
         session.looked.clear()
     keeping.cancel()

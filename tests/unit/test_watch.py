@@ -77,6 +77,16 @@ async def test_a_consumer_that_comes_or_goes_during_the_look_is_no_doubt(before:
     assert await looked_at(TwinSession(Depth(3, 0), before, after)) == []
 
 
+async def test_the_depths_are_shown_by_role_and_strays_are_one() -> None:
+    metrics = Metrics(CollectorRegistry(), "default")
+    await Watch(TOPOLOGY, metrics, lambda: None, 30).look(TwinSession(Depth(3, 1), "tag", "tag"))
+    shown = {
+        role: metrics.registry.get_sample_value("consumer_queue_messages_ready", {"queue": "default", "role": role})
+        for role in ("work", "dead", "delay", "stray")
+    }
+    assert shown == {"work": 3, "dead": 3, "delay": 3 * TOPOLOGY.ladder.levels, "stray": 3}
+
+
 async def test_a_broker_that_does_not_answer_within_a_heartbeat_ends_the_session() -> None:
     ((reason, detail),) = await looked_at(SilentSession(None, "tag", "tag"), heartbeat=0.01)
     assert (reason, detail) == ("watchdog", "the broker has not answered for 0.01 s")
