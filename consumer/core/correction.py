@@ -7,7 +7,7 @@ from consumer.core.content import JSON, unpack
 from consumer.core.decode import DecodeRules, decode
 from consumer.core.job import Job, Message
 from consumer.core.pointer import parse, resolve
-from consumer.core.strict_json import loads
+from consumer.core.strict_json import BOM, loads
 
 _MARK = "\x00the new payload"
 """No body holds this text as it is: JSON writes NUL as an escape."""
@@ -15,6 +15,7 @@ _MARK = "\x00the new payload"
 
 def corrected(message: Message, payload: bytes, rules: DecodeRules) -> Message:
     """`payload` is JSON, and takes the place of the old one in its body; of a body that can't be read, all of it."""
+    payload = payload.removeprefix(BOM)
     before = decode(message, rules)
     if not isinstance(before, Job):
         return replace(message, body=payload, content_encoding=None, content_type=JSON)

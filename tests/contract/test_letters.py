@@ -6,7 +6,6 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
-import asyncpg
 import pytest
 
 from consumer.core.job import Message
@@ -188,19 +187,3 @@ async def test_a_letter_that_the_database_refuses_stops_nobody(subject: Subject)
         await store.bury(letter(1, error_message="\ud800"))
         await store.bury(letter(2))
         assert letter(2).id in await ids(store)
-
-
-async def test_the_database_reads_a_page_by_its_index(subject: Subject) -> None:
-    if not subject.url.startswith("postgresql"):
-        pytest.skip("only a server has plans that are worth a look")
-    async with subject.store() as store:
-        await store.bury(letter())
-    connection = await asyncpg.connect(subject.url)
-    await connection.execute("SET enable_seqscan = off")
-    plan = await connection.fetch(
-        "EXPLAIN SELECT id FROM consumer_dead_letters WHERE queue = 'default' AND state = 'dead' "
-        "ORDER BY dead_at DESC, id DESC LIMIT 50"
-    )
-    await connection.close()
-    assert "consumer_dead_letters_listed" in str(plan)
-    assert "Sort" not in str(plan)
