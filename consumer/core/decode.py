@@ -132,7 +132,7 @@ def _open(message: Message, media: str, body: bytes, rules: DecodeRules) -> _Env
 def _structured_event(body: bytes, rules: DecodeRules) -> _Envelope:
     event = loads(body, max_depth=rules.max_depth)
     if not isinstance(event, dict):
-        return _Envelope(None, None, "/data")
+        return _Envelope(None, None, "/data", lack="the event is no object")
     envelope = _Envelope(
         kind=event.get("type"),
         key=_event_key(event.get("source"), event.get("id")),
