@@ -5,7 +5,7 @@ The queue of strays is looked through in the same way.
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from aiormq.abc import AbstractChannel, DeliveredMessage
 from aiormq.exceptions import ChannelNotFoundEntity
@@ -22,7 +22,7 @@ from consumer.broker.connection import (
 )
 from consumer.broker.delivery import message_of
 from consumer.broker.depth import Depth
-from consumer.core.errors import BrokerUnavailable, TopologyError
+from consumer.core.errors import BrokerUnavailable, ConsumerError, TopologyError
 from consumer.core.job import Message
 
 PREFETCH = 200
@@ -168,10 +168,16 @@ class DeadLetters:
 
 @asynccontextmanager
 async def dead_letters(config: BrokerConfig, queue: str, prefetch: int = PREFETCH) -> AsyncIterator[DeadLetters]:
+    """What is in hand goes back in order at the end, also at a bad one; if only the connection ends, in any order."""
     connection = await connect(config, "dead letters")
     try:
         letters = DeadLetters(await open_channel(connection), queue, prefetch)
-        yield letters
+        try:
+            yield letters
+        except BaseException:
+            with suppress(ConsumerError):
+                await letters.close()
+            raise
         await letters.close()
     finally:
         await connection.hang_up()

@@ -105,7 +105,7 @@ async def test_a_canary_that_succeeds_lets_the_others_follow(amqp_url: str, post
 async def test_a_canary_that_fails_or_says_nothing_holds_back_the_others(amqp_url: str, postgres_url: str) -> None:
     chosen = settings(amqp_url, postgres_url)
     async with Graves(amqp_url, postgres_url) as graves:
-        ids = await graves.bury(keys("k", 20), "reject")
+        ids = await graves.bury(keys("k", 100), "reject")
         silent = await redrive(chosen, "--canary", "2", "--canary-timeout", "0.5")
         assert silent.code == 1
         assert "2 of 2 redriven letters did not succeed within 0.5 s" in silent.err
@@ -116,7 +116,9 @@ async def test_a_canary_that_fails_or_says_nothing_holds_back_the_others(amqp_ur
             assert failed.code == 1
             assert f"letter {ids[2]} (reject k2) failed again (rejected: " in failed.err
             await all_are("failed", postgres_url, 3)
-        assert await graves.depth() == 20
+        left = await graves.dig_up(100)
+        assert [letter.id for letter in left[:97]] == ids[3:]
+        assert {letter.key for letter in left[97:]} == set(keys("k", 3))
 
 
 async def test_a_limit_sends_the_oldest_and_the_rest_is_as_it_was(amqp_url: str, sqlite_url: str) -> None:
