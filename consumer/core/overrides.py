@@ -64,15 +64,20 @@ def _limits(state: QueueState, queue: Queue) -> Iterator[Override]:
 
 
 def _caps(state: QueueState, queue: Queue, topology: Topology) -> Iterator[Override]:
-    """A cap that refuses holds up whoever publishes, and loses nothing; the dead letters' queue may drop."""
+    """A cap that refuses holds up whoever publishes, and loses nothing; the dead letters' queue may drop.
+
+    Whoever publishes to the work queue is the ladder, too, which all queues share.
+    """
     policy = state.definition or {}
     drops = str(queue.arguments.get("x-overflow", policy.get("overflow", DROPS))) != REFUSES
-    who = "producers" if queue.name == topology.work_queue else "retries and dead letters"
+    harm = "retries and dead letters are refused when it is full"
+    if queue.name == topology.work_queue:
+        harm = "producers are refused when it is full, and retries of all queues of the namespace stand still"
     for key in CAPS:
         if key in policy and drops:
             yield _override(Severity.FAULT, state, key, "the oldest messages are dropped in silence", "none")
         elif key in policy:
-            yield _override(Severity.WARNING, state, key, f"{who} are refused when it is full", "none")
+            yield _override(Severity.WARNING, state, key, harm, "none")
 
 
 def _smaller(value: Any, own: str | int) -> bool:
