@@ -21,9 +21,7 @@ def _option(help_: str) -> Any:
 
 
 OPTIONS: dict[str, Any] = {
-    "ids": Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="Letters by their ids.", show_default=False)
-    ],
+    "ids": Annotated[list[str] | None, typer.Argument(metavar="ID", help="Letters by their ids.", show_default=False)],
     "code": _option("Only those of this code, e.g. rejected."),
     "kind": _option("Only jobs of this kind."),
     "key": _option("Only jobs with this key."),

@@ -1,8 +1,8 @@
 """What a server said about trying again, read off an HTTP error by its shape: none of the libraries is imported.
 
-    httpx.HTTPStatusError, requests.HTTPError   error.response.status_code, error.response.headers
-    aiohttp.ClientResponseError                 error.status, error.headers
-    urllib.error.HTTPError                      error.code, error.headers
+httpx.HTTPStatusError, requests.HTTPError   error.response.status_code, error.response.headers
+aiohttp.ClientResponseError                 error.status, error.headers
+urllib.error.HTTPError                      error.code, error.headers
 """
 
 import math

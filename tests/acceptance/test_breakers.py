@@ -33,9 +33,7 @@ async def test_a_kind_whose_partner_is_down_waits_for_it_on_all_replicas_uncharg
         await producer.submit("partner", str(down), "first")
 
         async def cools() -> bool:
-            found = [
-                await each.metric("consumer_breaker_open", breaker="kind", kind="partner") for each in (one, two)
-            ]
+            found = [await each.metric("consumer_breaker_open", breaker="kind", kind="partner") for each in (one, two)]
             return found == [1, 1]
 
         await eventually(cools, "both know that the kind cools down")
