@@ -75,8 +75,8 @@ def _one_line(error: BaseException) -> str:
 def prepare(handler: Handler) -> Kind:
     """Make one handler ready. Raises LoadError."""
     name = f"handler {handler.place} of kind {handler.policy.kind!r}"
-    if inspect.isasyncgenfunction(handler.function):
-        raise LoadError(f"{name} yields: an async def handler returns its result")
+    if inspect.isasyncgenfunction(handler.function) or inspect.isgeneratorfunction(handler.function):
+        raise LoadError(f"{name} yields: a handler returns its result")
     payload, context_name = _parameters(handler, name)
     validate, schema = _payload_type(handler, payload, name)
     sort = Sort.IO if inspect.iscoroutinefunction(handler.function) else Sort.CPU

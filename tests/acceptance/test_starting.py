@@ -134,7 +134,7 @@ async def test_a_wrong_setting_is_one_sentence(
         ("import nothing_like_that\n", "nothing_like_that"),
         ("raise SystemExit(0)\n", "SystemExit"),
         ("x = 1\n", "no handler"),
-        ("from consumer import job\n@job('a')\nasync def a(payload: int) -> None: ...\n", "async"),
+        ("from consumer import job\n@job('a')\nasync def a(payload: int):\n    yield payload\n", "yields"),
         ("from consumer import job\n@job('a')\ndef a(payload) -> None: ...\n", "annotate"),
         ("import os\nos._exit(7)\n", "ended"),
     ],

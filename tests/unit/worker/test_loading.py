@@ -66,7 +66,8 @@ def test_a_kind_declared_twice_names_both_places(shop: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("async def f(payload: Any): yield", "yields: an async def handler returns its result"),
+        ("async def f(payload: Any): yield", "yields: a handler returns its result"),
+        ("def f(payload: Any): yield", "yields: a handler returns its result"),
         ("def f(): ...", "must take (payload) or (payload, context), and takes no payload"),
         ("def f(*, payload: Any): ...", "and takes no payload"),
         ("def f(payload: Any, other): ...", "and also wants 'other'"),
