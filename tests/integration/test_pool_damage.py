@@ -9,7 +9,7 @@ import pytest
 
 from consumer.core.outcome import Crashed, Interrupted, Succeeded
 from tests.support.pools import CONFIG, Bench, alive, gone, pool
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, until
 
 MODULES = (*CONFIG.modules, "leavers")
 
@@ -112,7 +112,7 @@ async def test_a_process_that_left_the_group_of_its_child_dies_with_it() -> None
     async with pool(processes=1, modules=MODULES, keep_leftovers=True) as bench:
         await bench.result("changes", "daemon")
         [stray] = map(int, (await bench.result("surroundings"))["children"])
-        assert os.getpgid(stray) == stray
+        until(lambda: os.getpgid(stray) == stray, "it leads a group of its own")
         assert isinstance(await bench.run("sigkill"), Crashed)
         await gone([stray])
 
