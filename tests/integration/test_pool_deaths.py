@@ -94,7 +94,7 @@ async def test_a_job_that_ends_each_child_before_it_begins_is_charged_in_the_end
             await bench.until(running=1)
             [pid] = bench.pool.pids
             os.kill(pid, signal.SIGKILL)
-            await gone([pid])
+            await bench.until_gone(pid)
         assert isinstance(await waiting, Crashed)
 
 

@@ -93,6 +93,14 @@ class Bench:
 
         await eventually(so, f"{running} running jobs")
 
+    async def until_gone(self, pid: int) -> None:
+        """The pool, too, knows that this child has ended."""
+
+        async def so() -> bool:
+            return pid not in self.pool.pids
+
+        await eventually(so, f"the end of {pid} is noticed")
+
     async def until_full(self) -> None:
         async def so() -> bool:
             return self.pool.full
