@@ -5,6 +5,7 @@ from pathlib import Path
 from tests.support.daemon import Daemon
 from tests.support.producer import Producer
 from tests.support.settings import settings
+from tests.support.waiting import eventually
 
 JOBS = """
 import os
@@ -52,4 +53,8 @@ async def test_jobs_meet_the_limits_of_the_settings(amqp_url: str, sqlite_url: s
         assert codes == {"cpu": "execution_timeout", "memory": "out_of_memory", "files": "attempts_exhausted"}
         await producer.submit("stays", 1, "leftovers")
         await daemon.logged(lambda line: line["event"] == "child_damaged" and line["left"] == "threads")
-        assert await daemon.metric("consumer_child_exits_total", reason="recycle") >= 1
+
+        async def recycled() -> bool:
+            return await daemon.metric("consumer_child_exits_total", reason="recycle") >= 1
+
+        await eventually(recycled, "a child that had served long enough is replaced")
