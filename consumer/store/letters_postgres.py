@@ -4,9 +4,9 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from consumer.core.letter_index import Group, Wanted
-from consumer.core.letters import Entry, Letter, State
+from consumer.core.letters import Letter, State
 from consumer.store import letters_sql as sql
+from consumer.store.letters_looks import Looks
 from consumer.store.sessions import Sessions
 from consumer.store.statements import NOW
 
@@ -18,7 +18,6 @@ INSERT INTO consumer_dead_letters ({", ".join(sql.TYPES)})
 SELECT * FROM unnest({_ARRAYS}) AS n ({", ".join(sql.TYPES)}) ORDER BY n.id COLLATE "C"
 {sql.NEWEST_WORD}
 """
-LETTERS = "SELECT * FROM consumer_dead_letters WHERE id = ANY ($1::text[]) ORDER BY dead_at, id"
 MARK = """
 WITH known AS MATERIALIZED (
     SELECT id FROM consumer_dead_letters WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE
@@ -38,30 +37,17 @@ SELECT count(*) FROM pruned
 """
 
 
-class PostgresLetters:
+class PostgresLetters(Looks):
     """Writers lock letters in the order of their ids, so that no two of them wait for each other."""
 
     def __init__(self, sessions: Sessions) -> None:
+        super().__init__(QUERIES)
         self._sessions = sessions
 
     async def bury(self, letters: Sequence[Letter]) -> None:
         columns = zip(*map(sql.to_columns, letters), strict=True)
         async with self._sessions.lend() as connection:
             await connection.execute(BURY, *columns)
-
-    async def page(self, wanted: Wanted, limit: int, *, after: str | None, oldest_first: bool) -> list[Entry]:
-        query = QUERIES.page(wanted, limit, after, oldest_first=oldest_first)
-        return [sql.to_entry(record) for record in await self._ask(query)]
-
-    async def groups(self, wanted: Wanted, limit: int) -> list[Group]:
-        return [sql.to_group(record) for record in await self._ask(QUERIES.groups(wanted, limit))]
-
-    async def count(self, wanted: Wanted) -> int:
-        [[count]] = await self._ask(QUERIES.count(wanted))
-        return int(count)
-
-    async def letters(self, ids: Collection[str]) -> list[Letter]:
-        return [sql.to_letter(record) for record in await self._ask(sql.Query(LETTERS, (list(ids),)))]
 
     async def mark(self, ids: Collection[str], state: State, at: int) -> frozenset[str]:
         known = await self._ask(sql.Query(MARK, (list(ids), state.value, at)))

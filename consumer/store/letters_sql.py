@@ -4,7 +4,7 @@
 What differs is how a parameter is written: $1 in PostgreSQL, ?1 in SQLite.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,6 +137,10 @@ class Dialect:
     def count(self, wanted: Wanted) -> Query:
         conditions, values = self._conditions(wanted)
         return Query(f"SELECT count(*) FROM consumer_dead_letters WHERE {' AND '.join(conditions)}", tuple(values))
+
+    def letters(self, ids: Collection[str]) -> Query:
+        one_of = self.one_of.format(f"{self.mark}1")
+        return Query(f"SELECT * FROM consumer_dead_letters WHERE id {one_of} ORDER BY dead_at, id", (list(ids),))
 
     def _conditions(self, wanted: Wanted) -> tuple[list[str], list[Any]]:
         """What `Wanted.matches` says of one entry."""

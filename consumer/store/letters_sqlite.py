@@ -5,10 +5,10 @@ import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol, TypeVar
 
-from consumer.core.letter_index import Group, Wanted
-from consumer.core.letters import Entry, Letter, State
+from consumer.core.letters import Letter, State
 from consumer.core.ports import Clock
 from consumer.store import letters_sql as sql
+from consumer.store.letters_looks import Looks
 
 T = TypeVar("T")
 QUERIES = sql.Dialect("?", "IN (SELECT value FROM json_each({}))")
@@ -17,9 +17,6 @@ BURY = (
     f"INSERT INTO consumer_dead_letters ({', '.join(sql.TYPES)}) "  # noqa: S608 - constants only
     f"VALUES ({', '.join('?' * len(sql.TYPES))}) {sql.NEWEST_WORD}"
 )
-LETTERS = """
-SELECT * FROM consumer_dead_letters WHERE id IN (SELECT value FROM json_each(?)) ORDER BY dead_at, id
-"""
 MARK = """
 UPDATE consumer_dead_letters SET state = ?, state_at = max(state_at, ?)
 WHERE id IN (SELECT value FROM json_each(?)) RETURNING id
@@ -35,10 +32,11 @@ class InThread(Protocol):
     async def __call__(self, work: Callable[[], T]) -> T: ...
 
 
-class SqliteLetters:
+class SqliteLetters(Looks):
     """`read` and `write` run work on the store's thread, the latter in a transaction."""
 
     def __init__(self, connection: sqlite3.Connection, read: InThread, write: InThread, clock: Clock) -> None:
+        super().__init__(QUERIES)
         self._connection = connection
         self._read = read
         self._write = write
@@ -46,20 +44,6 @@ class SqliteLetters:
 
     async def bury(self, letters: Sequence[Letter]) -> None:
         await self._write(lambda: self._connection.executemany(BURY, [sql.to_columns(letter) for letter in letters]))
-
-    async def page(self, wanted: Wanted, limit: int, *, after: str | None, oldest_first: bool) -> list[Entry]:
-        query = QUERIES.page(wanted, limit, after, oldest_first=oldest_first)
-        return [sql.to_entry(record) for record in await self._ask(query)]
-
-    async def groups(self, wanted: Wanted, limit: int) -> list[Group]:
-        return [sql.to_group(record) for record in await self._ask(QUERIES.groups(wanted, limit))]
-
-    async def count(self, wanted: Wanted) -> int:
-        [[count]] = await self._ask(QUERIES.count(wanted))
-        return int(count)
-
-    async def letters(self, ids: Collection[str]) -> list[Letter]:
-        return [sql.to_letter(record) for record in await self._ask(sql.Query(LETTERS, (list(ids),)))]
 
     async def mark(self, ids: Collection[str], state: State, at: int) -> frozenset[str]:
         parameters = (state.value, at, json.dumps(list(ids)))
