@@ -84,11 +84,10 @@ class Cooling:
         state = self._kinds.setdefault(kind, _Kind())
         if isinstance(outcome, Failed) and outcome.dependency is not None:
             return self._down(kind, state, outcome, now)
-        failed = isinstance(outcome, Failed | TimedOut | Crashed)
         if state.until:
             return None if now < state.until else self._probed(kind, state, outcome, now)
         ratio = self._rules.ratios.get(kind, self._rules.ratio)
-        return self._count(kind, state, ratio, failed=failed, now=now) if ratio else None
+        return self._count(kind, state, ratio, outcome, now) if ratio else None
 
     def learn(self, shared: Iterable[Cooldown], now: int) -> None:
         """Take over from the store what others saw cooling, and what they saw up again."""
@@ -111,35 +110,33 @@ class Cooling:
         if outcome.after is None and now < state.until:
             return None
         until = now + (self._backoff(state) if outcome.after is None else round(outcome.after * 1000))
-        if until <= state.until:
-            return None
-        state.begin(until, now)
-        return Cooldown(kind, until, f"{outcome.dependency} is down")
+        return None if until <= state.until else _cool(kind, state, until, now, f"{outcome.dependency} is down")
 
     def _probed(self, kind: str, state: _Kind, outcome: Outcome, now: int) -> Cooldown | None:
         if isinstance(outcome, Succeeded):
             state.close()
             return Cooldown(kind, OVER, "a probe succeeded")
         if isinstance(outcome, Failed | TimedOut | Crashed):
-            until = now + self._backoff(state)
-            state.begin(until, now)
-            return Cooldown(kind, until, "a probe failed")
+            return _cool(kind, state, now + self._backoff(state), now, "a probe failed")
         return None
 
-    def _count(self, kind: str, state: _Kind, ratio: float, *, failed: bool, now: int) -> Cooldown | None:
+    def _count(self, kind: str, state: _Kind, ratio: float, outcome: Outcome, now: int) -> Cooldown | None:
         runs, window = state.runs, self._rules.window
-        runs.append(failed)
+        runs.append(isinstance(outcome, Failed | TimedOut | Crashed))
         if len(runs) > window:
             runs.popleft()
         if len(runs) < window or sum(runs) < ratio * window:
             return None
         why = f"{sum(runs)} of its last {window} runs failed"
-        until = now + self._backoff(state)
-        state.begin(until, now)
-        return Cooldown(kind, until, why)
+        return _cool(kind, state, now + self._backoff(state), now, why)
 
     def _backoff(self, state: _Kind) -> int:
         return min(self._rules.longest, self._rules.first << min(state.rounds, 20))
 
     def _spread(self, state: _Kind, moment: int) -> int:
         return moment + round(self._chance() * max(PROBE_GAP, state.length / 2))
+
+
+def _cool(kind: str, state: _Kind, until: int, now: int, why: str) -> Cooldown:
+    state.begin(until, now)
+    return Cooldown(kind, until, why)
