@@ -10,6 +10,7 @@ from consumer.core.errors import StoreUnavailable
 from consumer.core.outcome import Outcome
 from consumer.core.ports import Clock, Store
 from consumer.metrics import Metrics
+from consumer.waiting import told
 
 if TYPE_CHECKING:
     from consumer.core.cooldown import Cooldown
@@ -47,11 +48,7 @@ class SharedCooling:
     async def keep(self) -> None:
         """Tell the store and learn from it, until cancelled."""
         while True:
-            try:
-                async with asyncio.timeout(EVERY):
-                    await self._told.wait()
-            except TimeoutError:
-                pass
+            await told(self._told, EVERY)
             self._told.clear()
             try:
                 await self._share()

@@ -11,6 +11,7 @@ from consumer.core.policy import RetryPolicy
 from consumer.core.ports import Chance, Store
 from consumer.core.retry import wait_seconds
 from consumer.core.row import Change, Status
+from consumer.waiting import told
 
 BETWEEN_TRIES = RetryPolicy(base=0.2, cap=5.0)
 
@@ -62,13 +63,7 @@ class HoldingStore:
                 if self._given_up.is_set():
                     raise
                 self._tell(error)
-                await self._pause(wait_seconds(BETWEEN_TRIES, failures, None, self._chance))
-
-    async def _pause(self, seconds: float) -> None:
-        try:
-            await asyncio.wait_for(self._given_up.wait(), seconds)
-        except TimeoutError:
-            return
+                await told(self._given_up, wait_seconds(BETWEEN_TRIES, failures, None, self._chance))
 
     async def claim(self, request: ClaimRequest) -> Claim:
         return await self._store.claim(request)

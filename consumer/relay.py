@@ -6,7 +6,6 @@ that it runs once.
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 
 import structlog
 
@@ -17,6 +16,7 @@ from consumer.core.ports import Chance, Clock, Publisher, Store
 from consumer.core.relay import parcel
 from consumer.core.retry import wait_seconds
 from consumer.core.topology import Topology
+from consumer.waiting import told
 
 AT_ONCE = 50
 LEASE = 30_000
@@ -48,9 +48,7 @@ class Relay:
         while True:
             self._kicked.clear()
             await self.send_all()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(EVERY):
-                    await self._kicked.wait()
+            await told(self._kicked, EVERY)
 
     async def send_all(self) -> None:
         """Send what is there. A store that is away ends it; what was confirmed by then is forgotten first next time."""

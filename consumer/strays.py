@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Protocol
 
 import structlog
@@ -11,6 +10,7 @@ from consumer.core.errors import BrokerUnavailable, TopologyError
 from consumer.core.job import Message
 from consumer.core.parcels import Copier
 from consumer.core.ports import Chance, Publisher
+from consumer.waiting import told
 
 EVERY = 60.0
 """Seconds between two looks, on average."""
@@ -71,10 +71,7 @@ class Strays:
 
     async def _is_opened_within(self, seconds: float) -> bool:
         """Wait for the next session; drawn waits let replicas that started together drift apart."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._opened.wait()
-        opened = self._opened.is_set()
+        opened = await told(self._opened, seconds)
         self._opened.clear()
         return opened
 
