@@ -3,7 +3,7 @@
 closed → (a dependency is down, or too many runs fail) → cooling until a time → probing → closed, or cooling longer
 """
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -59,7 +59,7 @@ class Cooling:
     def __init__(self, rules: CoolingRules, chance: Chance) -> None:
         self._rules = rules
         self._chance = chance
-        self._kinds: dict[str, _Kind] = {}
+        self._kinds: defaultdict[str, _Kind] = defaultdict(_Kind)
 
     def due(self, kind: str, now: int) -> int | None:
         """When a job of a kind that cools down should come back; None where the kind doesn't.
@@ -81,7 +81,7 @@ class Cooling:
 
     def heard(self, kind: str, outcome: Outcome, now: int) -> Cooldown | None:
         """Take note of a run; return the cooldown that begins, or is over, because of it."""
-        state = self._kinds.setdefault(kind, _Kind())
+        state = self._kinds[kind]
         if isinstance(outcome, Failed) and outcome.dependency is not None:
             return self._down(kind, state, outcome, now)
         if state.until:
@@ -93,7 +93,7 @@ class Cooling:
         """Take over from the store what others saw cooling, and what they saw up again."""
         known = {cooldown.kind: cooldown.until for cooldown in shared}
         for kind, until in known.items():
-            state = self._kinds.setdefault(kind, _Kind())
+            state = self._kinds[kind]
             state.shared = True
             if until > max(state.until, now):
                 state.begin(until, now)
