@@ -22,7 +22,7 @@ class Held(Protocol):
 
 
 class Canceller:
-    """`end` ends the run of a kind and a key in the pool, and says whether there is one."""
+    """`end` ends the run of a kind and a key in the pool, and says whether it began to."""
 
     def __init__(self, store: Store, leases: Held, end: Callable[[str, str], bool]) -> None:
         self._store = store

@@ -139,8 +139,11 @@ class Pool:
             self._runs.discard(run)
 
     def cancel(self, kind: str, key: str) -> bool:
-        """End the run of that job, wherever it is: its outcome is Interrupted, whatever comes. False: there is none."""
-        runs = [run for run in self._runs if run.work.job.kind == kind and run.work.job.key == key]
+        """End the run of that job, wherever it is: its outcome is Interrupted, whatever comes.
+
+        False: there is none, or it is being ended: asking again must not begin its grace anew.
+        """
+        runs = [run for run in self._runs if (run.work.job.kind, run.work.job.key) == (kind, key) and not run.cancelled]
         for run in runs:
             run.cancelled_at = asyncio.get_running_loop().time()
             if self._dispatch.forget(run):
