@@ -35,6 +35,7 @@ from consumer.journal import SettlementJournal
 from consumer.leases import LeaseKeeper
 from consumer.metrics import Metrics
 from consumer.observing import PoolObserver
+from consumer.overriding import overrides_of
 from consumer.processor import Processor
 from consumer.progress import Progress
 from consumer.relay import Relay
@@ -58,7 +59,6 @@ from consumer.wiring import (
     burials_of,
     clock,
     cooling_of,
-    overrides_of,
     pool_of,
     rules_of,
     run_times_of,
@@ -165,7 +165,7 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     rooms = Rooms(
         store=holding,
         slots=pool,
-        catalogue=Overridden(pool, overrides_of(settings)),
+        catalogue=Overridden(pool, overrides_of(settings.kinds)),
         publisher=publisher,
         copier=copier,
         turns=KeyedTurns(),

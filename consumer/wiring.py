@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterable
 
 from config.logging import LEVELS
-from config.sections import Kind
 from config.settings import Settings
 from consumer.broker.connection import BrokerConfig, Files
 from consumer.broker.endpoints import Login, urls
@@ -16,10 +15,11 @@ from consumer.core.burials import BurialRules
 from consumer.core.cooling import CoolingRules
 from consumer.core.decode import DecodeRules
 from consumer.core.delay import Ladder
-from consumer.core.policy import Catalogue, Jitter, Overridden, Override
+from consumer.core.policy import Catalogue, Overridden
 from consumer.core.ports import Store
 from consumer.core.rooms import Rules
 from consumer.core.topology import Topology, build
+from consumer.overriding import overrides_of, ratios_of
 from consumer.store.grouped import Observe, unobserved
 from consumer.store.open import open_store
 from consumer.sweeper import SweepRules
@@ -110,24 +110,6 @@ def rules_of(settings: Settings, owner: str) -> Rules:
     )
 
 
-def overrides_of(settings: Settings) -> dict[str, Override]:
-    return {kind: _override(said) for kind, said in settings.kinds.items()}
-
-
-def _override(said: Kind) -> Override:
-    timing = {"timeout": said.timeout_seconds, "wait_timeout": said.wait_timeout_seconds}
-    retry = {
-        "max_attempts": said.max_attempts,
-        "base": said.backoff_seconds,
-        "cap": said.backoff_cap_seconds,
-        "jitter": None if said.jitter is None else Jitter(said.jitter),
-        "budget": said.budget_seconds,
-        "retry_on": None if said.retry_on is None else frozenset(said.retry_on),
-        "no_retry_on": None if said.no_retry_on is None else frozenset(said.no_retry_on),
-    }
-    return Override(*({name: value for name, value in given.items() if value is not None} for given in (timing, retry)))
-
-
 def cooling_of(settings: Settings) -> CoolingRules:
     cooldown = settings.cooldown
     return CoolingRules(
@@ -135,7 +117,7 @@ def cooling_of(settings: Settings) -> CoolingRules:
         longest=round(cooldown.longest_seconds * 1000),
         window=cooldown.window,
         ratio=cooldown.failure_ratio,
-        ratios={kind: said.failure_ratio for kind, said in settings.kinds.items() if said.failure_ratio is not None},
+        ratios=ratios_of(settings.kinds),
     )
 
 
@@ -152,7 +134,7 @@ def burials_of(settings: Settings) -> BurialRules:
 
 def run_times_of(settings: Settings, catalogue: Catalogue, kinds: Iterable[str]) -> RunTimes:
     """How long jobs of these kinds may run, by what the settings make of their policies."""
-    known = Overridden(catalogue, overrides_of(settings))
+    known = Overridden(catalogue, overrides_of(settings.kinds))
     timeouts = {kind: policy.timeout for kind in kinds if (policy := known.policy(kind)) is not None}
     return RunTimes(timeouts, 1 + settings.pool.look_ahead, settings.pool.kill_grace_seconds)
 
