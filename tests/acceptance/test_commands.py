@@ -5,12 +5,10 @@ import re
 from asyncio import gather
 from typing import Any
 
-import pytest
-
 from tests.support.command import Done, consumer
 from tests.support.daemon import Daemon
 from tests.support.producer import Producer
-from tests.support.rows import all_are, rows
+from tests.support.rows import all_are
 from tests.support.settings import settings
 from tests.support.waiting import free_port
 
@@ -73,34 +71,6 @@ async def test_a_job_submitted_twice_runs_once(amqp_url: str, sqlite_url: str) -
         refused(await consumer("submit", "echo", "2", "--key", "k1", settings=chosen), WRONG, "another payload")
         assert await producer.depth("jobs.default") == 0
         assert await daemon.metric("consumer_messages_received_total") == 1
-
-
-@pytest.mark.parametrize(
-    ("payload", "words"),
-    [
-        ("{", "invalid_json"),
-        ("NaN", "invalid_json"),
-        ('{"a": 1, "a": 2}', "invalid_json"),
-        ("[" * 200 + "]" * 200, "too_deep"),
-        ("9" * 5000, "number_out_of_range"),
-        ("@nowhere.json", "nowhere.json"),
-        ("\udcff", "invalid_json"),
-    ],
-)
-async def test_a_wrong_payload_is_refused_before_anything_is_sent(
-    amqp_url: str, sqlite_url: str, payload: str, words: str
-) -> None:
-    refused(await consumer("submit", "echo", payload, settings=settings(amqp_url, sqlite_url)), WRONG, words)
-    assert await rows(sqlite_url) == {}
-
-
-@pytest.mark.parametrize(
-    ("kind", "key"), [("", "k"), ("x" * 201, "k"), ("ü" * 200, "k"), ("a\x1b[2Jkind", "k"), ("echo", "x" * 501)]
-)
-async def test_a_wrong_kind_or_key_is_refused_likewise(amqp_url: str, sqlite_url: str, kind: str, key: str) -> None:
-    done = await consumer("submit", kind, "1", "--key", key, settings=settings(amqp_url, sqlite_url))
-    refused(done, WRONG, "kind" if kind != "echo" else "key")
-    assert not UNPRINTABLE.search(done.err)
 
 
 async def test_a_long_key_gets_through(amqp_url: str, sqlite_url: str) -> None:
@@ -185,12 +155,6 @@ async def test_settings_are_shown_and_checked(amqp_url: str, sqlite_url: str) ->
     assert as_json(as_data) == {"settings": "valid"}
 
 
-@pytest.mark.parametrize("command", ["show", "check"])
-async def test_wrong_settings_are_not_shown_and_not_valid(amqp_url: str, sqlite_url: str, command: str) -> None:
-    wrong = settings(amqp_url, sqlite_url) | {"POOL__PROCESES": "2"}
-    refused(await consumer("config", command, settings=wrong), WRONG, "CONSUMER_POOL__PROCESES")
-
-
 async def test_the_doctor_finds_nothing_where_all_is_well(amqp_url: str, sqlite_url: str) -> None:
     chosen = settings(amqp_url, sqlite_url)
     good(await consumer("topology", "declare", settings=chosen))
@@ -228,11 +192,3 @@ async def test_commands_say_in_one_sentence_that_something_is_away(sqlite_url: s
     done = await consumer("status", "echo", "k", settings=no_store)
     refused(done, AWAY, "store")
     assert "S3cr3t" not in done.err
-
-
-@pytest.mark.parametrize("arguments", [["nonsense"], ["submit"], ["status", "one"], ["run", "--nonsense"]])
-async def test_a_wrong_command_line_is_told_without_a_traceback(arguments: list[str]) -> None:
-    done = await consumer(*arguments)
-    assert done.code == WRONG
-    assert "Usage" in done.err
-    assert "Traceback" not in done.err

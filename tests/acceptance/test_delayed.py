@@ -3,8 +3,6 @@
 import time
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from tests.support.command import consumer
 from tests.support.daemon import Daemon
 from tests.support.marks import Marks
@@ -43,21 +41,3 @@ async def test_a_deadline_travels_with_its_job(amqp_url: str, sqlite_url: str) -
         deadline = message.headers["deadline-ms"]
         assert isinstance(deadline, int)
         assert 7_100_000 < deadline - time.time_ns() // 1_000_000 <= 7_200_000
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--delay", "soon"), "--delay 'soon' is no duration"),
-        (("--delay", "5", "--at", "2030-01-31T06:00Z"), "say the same thing twice"),
-        (("--deadline", "2020-01-31T06:00Z"), "is over already"),
-    ],
-    ids=["word", "both", "past"],
-)
-async def test_a_time_that_can_not_be_meant_is_refused_in_one_sentence_and_nothing_happens(
-    amqp_url: str, sqlite_url: str, options: tuple[str, ...], words: str
-) -> None:
-    done = await consumer("submit", "echo", "1", *options, settings=settings(amqp_url, sqlite_url))
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done
-    assert words in done.err
-    assert await rows(sqlite_url) == {}

@@ -2,9 +2,9 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from tests.support.daemon import Daemon, Line
+from tests.support.processes import cpu_seconds
 from tests.support.producer import Producer
 from tests.support.rows import Row
 from tests.support.waiting import eventually
@@ -40,11 +40,6 @@ def tries(line: Line) -> bool:
 
 async def received(daemon: Daemon) -> float:
     return await daemon.metric("consumer_messages_received_total")
-
-
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / 100
 
 
 async def nothing_is_left(daemon: Daemon, producer: Producer) -> None:

@@ -1,13 +1,12 @@
 """The store as its database shows it, read past the daemon's own code."""
 
-import asyncio
-import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.support.postgres import program
+import asyncpg
+
 from tests.support.waiting import eventually
 
 Row = dict[str, Any]
@@ -45,13 +44,8 @@ def _of_sqlite(url: str, query: str) -> list[Row]:
 
 
 async def _of_postgres(url: str, query: str) -> list[Row]:
-    """By psql in a process of its own, so that a test goes on reading its daemons' output meanwhile."""
-    as_json = f"SELECT coalesce(json_agg(found), '[]') FROM ({query}) found"
-    psql = await asyncio.create_subprocess_exec(
-        program("psql"), *("-XAtq", "-v", "ON_ERROR_STOP=1", "-c", as_json, url), stdout=asyncio.subprocess.PIPE
-    )
-    out, _ = await psql.communicate()
-    if psql.returncode:
-        raise RuntimeError(f"psql failed with {psql.returncode}")
-    found: list[Row] = json.loads(out)
-    return found
+    connection = await asyncpg.connect(url)
+    try:
+        return [dict(row) for row in await connection.fetch(query)]
+    finally:
+        await connection.close()

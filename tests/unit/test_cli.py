@@ -1,0 +1,108 @@
+"""What commands say to wrong input before they open or send anything: one sentence, an exit code, and no secret."""
+
+import os
+from urllib.parse import quote
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from consumer.cli.commands import app_with
+
+WRONG = 2
+PASSWORD = "S3cr3t!#/@:%41"
+ENCODED = quote(PASSWORD, safe="")
+AWAY = {"BROKER__URL": "amqp://127.0.0.1:1", "STORE__URL": "sqlite:////nowhere/at/all"}
+"""Whoever asks broker or store all the same ends with another code."""
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No settings but a test's own, and no logs of other tests that go to the output of this one."""
+    for name in [name for name in os.environ if name.startswith("CONSUMER_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr("consumer.cli.output.configure", lambda *_: None)
+
+
+def said(*arguments: str, **settings: str) -> Result:
+    given = {f"CONSUMER_{name}": value for name, value in (AWAY | settings).items()}
+    return CliRunner(env=given).invoke(app_with(arguments[0]), list(arguments), prog_name="consumer")
+
+
+def is_one_sentence(result: Result, words: str) -> None:
+    told = result.stdout + result.stderr
+    assert (result.exit_code, result.stdout) == (WRONG, ""), told
+    assert result.stderr.startswith("consumer: "), told
+    assert result.stderr.count("\n") == 1, told
+    assert words in result.stderr
+    assert result.stderr.removesuffix("\n").isprintable()
+    assert all(secret not in told for secret in (PASSWORD, ENCODED, "S3cr3t"))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "words"),
+    [
+        ("BROKER__URL", f"http://guest:{ENCODED}@127.0.0.1:1/", "broker.url"),
+        ("BROKER__URL", f"amqp://guest:{ENCODED}@127.0.0.1:port/", "broker.url"),
+        ("BROKER__URL", f"amqp://guest:{PASSWORD}@127.0.0.1:1/", "broker.url"),
+        ("BROKER__URL", "amqp://", "broker.url"),
+        ("STORE__URL", f"mysql://root:{ENCODED}@127.0.0.1/x", "store.url"),
+        ("POOL__PROCESES", "2", "CONSUMER_POOL__PROCESES"),
+        ("POOL__PROCESSES", "many", "CONSUMER_POOL__PROCESSES"),
+        ("BROKER__PREFETCH", "-1", "CONSUMER_BROKER__PREFETCH"),
+        ("QUEUE", "a queue", "CONSUMER_QUEUE"),
+        ("LOG__LEVEL", "loud", "CONSUMER_LOG__LEVEL"),
+        ("CONFIG", "nowhere.toml", "nowhere.toml"),
+        ("NO_SUCH", f"{PASSWORD}", "CONSUMER_NO_SUCH"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence(setting: str, value: str, words: str) -> None:
+    is_one_sentence(said("run", **{setting: value}), words)
+
+
+@pytest.mark.parametrize("command", ["show", "check"])
+def test_wrong_settings_are_not_shown_and_not_valid(command: str) -> None:
+    is_one_sentence(said("config", command, POOL__PROCESES="2"), "CONSUMER_POOL__PROCESES")
+
+
+@pytest.mark.parametrize(
+    ("payload", "words"),
+    [
+        ("{", "invalid_json"),
+        ("NaN", "invalid_json"),
+        ('{"a": 1, "a": 2}', "invalid_json"),
+        ("[" * 200 + "]" * 200, "too_deep"),
+        ("9" * 5000, "number_out_of_range"),
+        ("@nowhere.json", "nowhere.json"),
+        ("\udcff", "invalid_json"),
+    ],
+)
+def test_a_wrong_payload_is_refused(payload: str, words: str) -> None:
+    is_one_sentence(said("submit", "echo", payload), words)
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"), [("", "k"), ("x" * 201, "k"), ("ü" * 200, "k"), ("a\x1b[2Jkind", "k"), ("echo", "x" * 501)]
+)
+def test_a_wrong_kind_or_key_is_refused(kind: str, key: str) -> None:
+    is_one_sentence(said("submit", kind, "1", "--key", key), "kind" if kind != "echo" else "key")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--delay", "soon"), "--delay 'soon' is no duration"),
+        (("--delay", "5", "--at", "2030-01-31T06:00Z"), "say the same thing twice"),
+        (("--deadline", "2020-01-31T06:00Z"), "is over already"),
+    ],
+    ids=["word", "both", "past"],
+)
+def test_a_time_that_can_not_be_meant_is_refused(options: tuple[str, ...], words: str) -> None:
+    is_one_sentence(said("submit", "echo", "1", *options), words)
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["submit"], ["status", "one"], ["run", "--nonsense"]])
+def test_a_wrong_command_line_is_told_with_the_usage(arguments: list[str]) -> None:
+    result = said(*arguments)
+    assert (result.exit_code, result.stdout) == (WRONG, "")
+    assert "Usage" in result.stderr
+    assert "Traceback" not in result.stderr
