@@ -112,7 +112,7 @@ class Processor:
         refusal = turned_away(delivery.message, job, policy, self._rules.admission, now)
         if refusal is not None or (due := cooled(job.kind, now)) is None:
             return refusal
-        return put_off(job, due, "cooling_down")
+        return put_off(job, policy, due, "cooling_down")
 
     async def _claim(self, job: Job) -> Claim:
         rules = self._rules

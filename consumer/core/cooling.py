@@ -7,12 +7,14 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from consumer.core.burials import OUR_DOING
 from consumer.core.cooldown import Cooldown
 from consumer.core.outcome import Crashed, Failed, Outcome, Succeeded, TimedOut
 from consumer.core.ports import Chance
 
 PROBE_GAP = 1_000
-"""Milliseconds between the first two probes; each gap is twice the one before, up to the length of the cooldown."""
+"""Milliseconds between the first two probes; each gap is twice the one before, up to the length of the cooldown.
+No cooldown is shorter, and none is made longer by less."""
 OVER = 0
 """The `until` of a cooldown that ended."""
 
@@ -45,8 +47,9 @@ class _Kind:
     runs: deque[bool] = field(default_factory=deque)
 
     def begin(self, until: int, now: int) -> None:
+        """Or go on for longer, which is no round of its own."""
+        self.rounds += now >= self.until
         self.until, self.length = until, until - now
-        self.rounds += 1
         self.next_probe, self.gap = until, PROBE_GAP
         self.runs.clear()
 
@@ -81,6 +84,8 @@ class Cooling:
 
     def heard(self, kind: str, outcome: Outcome, now: int) -> Cooldown | None:
         """Take note of a run; return the cooldown that begins, or is over, because of it."""
+        if isinstance(outcome, Failed) and outcome.fault.code not in OUR_DOING:
+            return None
         state = self._kinds[kind]
         if isinstance(outcome, Failed) and outcome.dependency is not None:
             return self._down(kind, state, outcome, now)
@@ -109,8 +114,10 @@ class Cooling:
         """Runs that began before the cooldown tell nothing new, unless somebody says that it will take longer."""
         if outcome.after is None and now < state.until:
             return None
-        until = now + (self._backoff(state) if outcome.after is None else round(outcome.after * 1000))
-        return None if until <= state.until else _cool(kind, state, until, now, f"{outcome.dependency} is down")
+        wait = self._backoff(state) if outcome.after is None else max(round(outcome.after * 1000), PROBE_GAP)
+        if now < state.until and now + wait < state.until + PROBE_GAP:
+            return None
+        return _cool(kind, state, now + wait, now, f"{outcome.dependency} is down")
 
     def _probed(self, kind: str, state: _Kind, outcome: Outcome, now: int) -> Cooldown | None:
         if isinstance(outcome, Succeeded):

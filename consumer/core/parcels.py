@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from consumer.core.admission import UNKNOWN_KIND
+from consumer.core.admission import UNKNOWN_KIND, unknown_since
 from consumer.core.disposition import Defer, Retry
 from consumer.core.job import Fault, Job, Message
 from consumer.core.ports import Parcel
@@ -54,6 +54,7 @@ class Copier:
             headers.GENERATION: job.generation,
             headers.DUE: retry.due,
             headers.SINCE: job.since,
+            headers.UNKNOWN_SINCE: None,
             **self._failed(message, attempt, retry.fault, now),
         }
         return self._delayed(message, account, retry.due - now)
@@ -62,7 +63,7 @@ class Copier:
         """An unchanged copy that comes back when it is due; nobody is charged."""
         account = {**self._kept(message), headers.DUE: put_off.due, headers.SINCE: job.since}
         if put_off.reason == UNKNOWN_KIND:
-            account.setdefault(headers.UNKNOWN_SINCE, now)
+            account[headers.UNKNOWN_SINCE] = unknown_since(message, now)
         return self._delayed(message, account, put_off.due - now)
 
     def dead(

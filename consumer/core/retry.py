@@ -28,7 +28,7 @@ CANCELLED = "cancelled"
 
 
 def last_moment(job: Job, policy: RetryPolicy, now: int) -> int | None:
-    """When the last attempt may start, in epoch ms: the job's deadline, or the end of its kind's budget if that is
+    """Before which attempts may start, in epoch ms: the job's deadline, or the end of its kind's budget if that is
     first. The budget counts from the first attempt since the job was submitted, or redriven."""
     if not policy.budget:
         return job.deadline
@@ -39,7 +39,7 @@ def last_moment(job: Job, policy: RetryPolicy, now: int) -> int | None:
 def decide(
     outcome: Outcome, attempt: int, policy: RetryPolicy, last: int | None, now: int, chance: Chance
 ) -> Disposition:
-    """Say what follows from `outcome` of the `attempt`-th execution, by `last` at the latest. Times are epoch ms."""
+    """Say what follows from `outcome` of the `attempt`-th execution; nothing starts at or after `last`, in epoch ms."""
     match outcome:
         case Succeeded():
             return Complete(outcome)
@@ -93,38 +93,37 @@ def _when_it_is_up(
 
 def _too_late(fault: Fault, due: int, last: int | None) -> DeadLetter | None:
     """Waiting for what will not be run any more helps nobody."""
-    if last is None or due <= last:
+    if last is None or due < last:
         return None
     return DeadLetter(replace(fault, code=Code.DEADLINE_EXCEEDED))
 
 
 def _worth_a_retry(failed: Failed, policy: RetryPolicy) -> bool:
-    """The handler's own word first, then the kind's rules, then what the server said, then the type of the error,
-    of which the most specific decides."""
+    """The handler's own word first, then the kind's rules, then what the server said, then ours; of the types of the
+    error the most specific one decides."""
     if failed.retryable is not None:
         return failed.retryable
     if failed.fault.code is not Code.ATTEMPTS_EXHAUSTED:
         return False
-    for worth, names in (
-        (True, policy.retry_on),
-        (False, policy.no_retry_on),
-    ):
-        if any(_named(dotted, names) for dotted in failed.types):
-            return worth
+    said = _by_type(failed.types, policy.retry_on, policy.no_retry_on)
+    if said is not None:
+        return said
     if failed.http_status in TRANSIENT_STATUSES:
         return True
     if failed.http_status in CLIENT_ERRORS:
         return False
-    for dotted in failed.types:
-        if dotted in WORTH_A_RETRY:
+    return _by_type(failed.types, WORTH_A_RETRY, NOT_WORTH_A_RETRY) is not False
+
+
+def _by_type(types: tuple[str, ...], worth: frozenset[str], not_worth: frozenset[str]) -> bool | None:
+    """What the nearest of the types says that either set names, plainly or dotted."""
+    for dotted in types:
+        names = {dotted, dotted.rpartition(".")[2]}
+        if names & worth:
             return True
-        if dotted in NOT_WORTH_A_RETRY:
+        if names & not_worth:
             return False
-    return True
-
-
-def _named(dotted: str, names: frozenset[str]) -> bool:
-    return dotted in names or dotted.rpartition(".")[2] in names
+    return None
 
 
 def _final(fault: Fault) -> Fault:

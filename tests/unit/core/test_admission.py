@@ -55,7 +55,7 @@ def test_a_wait_that_would_pass_the_deadline_ends_now() -> None:
     verdict = turned_away(Message(b"1"), job, POLICY, RULES, NOW)
     assert isinstance(verdict, DeadLetter)
     assert verdict.fault.code is Code.DEADLINE_EXCEEDED
-    assert put_off(job, NOW + 3_999, "x") == Defer(NOW + 3_999, "x")
+    assert put_off(job, POLICY, NOW + 3_999, "x") == Defer(NOW + 3_999, "x")
 
 
 def test_no_attempt_starts_after_the_time_budget_of_its_kind() -> None:
@@ -67,6 +67,14 @@ def test_no_attempt_starts_after_the_time_budget_of_its_kind() -> None:
     assert turned_away(Message(b"1"), begun, policy, RULES, NOW - 1) is None
 
 
+def test_a_wait_that_would_pass_the_time_budget_ends_now_once_the_job_was_begun() -> None:
+    policy = KindPolicy("k", retry=RetryPolicy(budget=10.0))
+    begun = Job("k", "a", b"1", since=NOW - 1_000)
+    assert isinstance(put_off(begun, policy, NOW + 9_000, "x"), DeadLetter)
+    assert put_off(begun, policy, NOW + 8_999, "x") == Defer(NOW + 8_999, "x")
+    assert put_off(replace(begun, since=None), policy, NOW + 60_000, "x") == Defer(NOW + 60_000, "x")
+
+
 def test_a_job_that_waited_too_long_for_its_first_start_is_given_up_but_not_one_that_was_begun_or_not_due() -> None:
     policy = KindPolicy("k", wait_timeout=60.0)
     old = Job("k", "a", b"1", submitted_at=NOW - 60_001)
@@ -76,8 +84,17 @@ def test_a_job_that_waited_too_long_for_its_first_start_is_given_up_but_not_one_
     for fine in (
         replace(old, submitted_at=NOW - 60_000),
         replace(old, submitted_at=None),
-        replace(old, due=NOW - 1),
         replace(old, since=NOW - 100),
+        replace(old, attempt=2),
         replace(old, generation=1),
     ):
         assert turned_away(Message(b"1"), fine, policy, RULES, NOW) is None
+
+
+def test_what_the_producer_wanted_it_to_wait_is_not_counted_as_waiting_but_what_we_put_it_off_is() -> None:
+    policy = KindPolicy("k", wait_timeout=60.0)
+    old = Job("k", "a", b"1", submitted_at=NOW - 60_001, due=NOW - 1)
+    wanted = Message(b"1", {headers.NOT_BEFORE: NOW - 60_000})
+    assert turned_away(wanted, old, policy, RULES, NOW) is None
+    cooled = Message(b"1", {headers.DUE: NOW - 1})
+    assert isinstance(turned_away(cooled, old, policy, RULES, NOW), DeadLetter)

@@ -122,3 +122,28 @@ def test_our_own_cooldown_is_not_ended_by_a_store_that_has_not_heard_of_it() -> 
     state.heard("a", down(10), NOW)
     state.learn([], NOW + 1)
     assert state.due("a", NOW + 2) is not None
+
+
+def test_many_runs_that_fail_together_are_one_round_and_not_as_many() -> None:
+    state = cooling(first=1_000)
+    begun = [state.heard("a", down(1), NOW + ms) for ms in range(50)]
+    assert [cooldown.until for cooldown in begun if cooldown] == [NOW + 1_000], "told once"
+    probed = state.heard("a", BAD, NOW + 1_050)
+    assert probed is not None
+    assert probed.until == NOW + 1_050 + 2_000, "the second in a row"
+
+
+def test_a_dependency_that_is_said_to_be_back_at_once_is_not_called_without_a_pause() -> None:
+    state = cooling()
+    for round_ in range(5):
+        assert state.heard("a", down(0), NOW + 1_000 * round_) is not None
+        assert state.enter("a", NOW + 1_000 * round_ + 999) is not None
+
+
+def test_a_malformed_payload_says_nothing_about_what_the_kind_needs() -> None:
+    malformed = Failed(Fault(Code.INVALID_PAYLOAD, "ValidationError", "no"), Usage())
+    probed = cooling()
+    probed.heard("a", down(5), NOW)
+    assert probed.heard("a", malformed, NOW + 5_000) is None
+    counted = cooling(ratio=0.5, window=4)
+    assert [counted.heard("a", malformed, NOW) for _ in range(10)] == [None] * 10

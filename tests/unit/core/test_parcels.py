@@ -3,6 +3,8 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from consumer.core.delay import Ladder
 from consumer.core.disposition import Defer, Retry
 from consumer.core.job import Fault, Job, Message
@@ -84,6 +86,19 @@ def test_a_deferred_copy_charges_nobody_and_remembers_since_when_its_kind_is_unk
     assert not {headers.ATTEMPT, headers.SINCE} & again.headers.keys()
     assert again.headers[headers.UNKNOWN_SINCE] == NOW
     assert again.headers[headers.DUE] == NOW + 9000
+
+
+@pytest.mark.parametrize("forged", [NOW + 10_000_000, -1, True, "x"])
+def test_a_forged_time_since_which_its_kind_is_unknown_gives_no_endless_grace(forged: object) -> None:
+    message = replace(MESSAGE, headers={headers.UNKNOWN_SINCE: forged})
+    copy = COPIER.defer(message, JOB, Defer(NOW + 1000, "unknown_kind"), NOW).message
+    assert copy.headers[headers.UNKNOWN_SINCE] == NOW
+
+
+def test_a_kind_that_was_known_meanwhile_has_its_whole_grace_again() -> None:
+    message = replace(MESSAGE, headers={headers.UNKNOWN_SINCE: NOW - 1000})
+    copy = COPIER.retry(message, JOB, 1, Retry(2, NOW, "x", FAULT), NOW).message
+    assert headers.UNKNOWN_SINCE not in copy.headers
 
 
 def test_what_was_put_off_for_another_reason_has_its_whole_grace_when_its_kind_is_unknown() -> None:

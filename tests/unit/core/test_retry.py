@@ -73,6 +73,14 @@ def test_a_kinds_own_rules_come_before_ours() -> None:
     assert isinstance(decide(failed("builtins.ConnectionError"), 1, done_with, None, NOW, certain), DeadLetter)
 
 
+def test_of_a_kinds_own_rules_the_one_for_the_most_specific_type_decides() -> None:
+    rules = RetryPolicy(retry_on=frozenset({"OSError"}), no_retry_on=frozenset({"PermissionError", "Exception"}))
+    forbidden = failed("builtins.PermissionError", "builtins.OSError", "builtins.Exception")
+    busy = failed("builtins.BlockingIOError", "builtins.OSError", "builtins.Exception")
+    assert isinstance(decide(forbidden, 1, rules, None, NOW, certain), DeadLetter)
+    assert isinstance(decide(busy, 1, rules, None, NOW, certain), Retry)
+
+
 def test_the_handlers_word_comes_before_every_rule() -> None:
     again = failed("builtins.ValueError", retryable=True)
     never = failed("builtins.ConnectionError", code=Code.REJECTED, retryable=False)
@@ -88,8 +96,8 @@ def test_a_bad_payload_or_result_is_never_tried_again() -> None:
 
 
 def test_a_wait_that_would_pass_the_deadline_ends_it_now() -> None:
-    late = decide(failed("app.Odd"), 1, POLICY, NOW + 999, NOW, certain)
-    in_time = decide(failed("app.Odd"), 1, POLICY, NOW + 1000, NOW, certain)
+    late = decide(failed("app.Odd"), 1, POLICY, NOW + 1000, NOW, certain)
+    in_time = decide(failed("app.Odd"), 1, POLICY, NOW + 1001, NOW, certain)
     assert isinstance(late, DeadLetter)
     assert late.fault.code is Code.DEADLINE_EXCEEDED
     assert isinstance(in_time, Retry)
