@@ -2,16 +2,33 @@
 
 import asyncio
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from consumer.core.outcome import Crashed, Interrupted, Succeeded
-from tests.support.pools import CONFIG, Bench, alive, gone, pool
+from tests.support.pools import CONFIG, Bench, gone, pool
 from tests.support.waiting import eventually, until
 
 MODULES = (*CONFIG.modules, "leavers")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever a test's pool started, down to a job's own programs, carries its mark, and is gone when the pool is."""
+    monkeypatch.setenv("STARTED_BY", str(tmp_path))
+    yield
+    mark = f"STARTED_BY={tmp_path}".encode()
+    assert [entry.name for entry in Path("/proc").glob("[0-9]*") if mark in environment_of(entry)] == []
+
+
+def environment_of(entry: Path) -> list[bytes]:
+    try:
+        return (entry / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
 
 
 async def left(bench: Bench, *reasons: str) -> None:
@@ -143,19 +160,3 @@ async def test_a_ticket_that_a_job_took_away_is_charged_to_nobody(monkeypatch: p
         async with asyncio.timeout(10):
             assert isinstance(await robbed, Succeeded)
         assert bench.exits == ["stopped"]
-
-
-def test_no_process_of_these_tests_is_left() -> None:
-    sleepers = [
-        int(entry.name)
-        for entry in Path("/proc").iterdir()
-        if entry.name.isdigit() and command(entry) == [b"sleep", b"1000"]
-    ]
-    assert [pid for pid in sleepers if alive(pid)] == []
-
-
-def command(entry: Path) -> list[bytes]:
-    try:
-        return (entry / "cmdline").read_bytes().split(b"\0")[:-1]
-    except OSError:
-        return []
