@@ -30,7 +30,7 @@ class AmqpPublisher:
         self._timeout = timeout
         self._observe = observe
         self._channel: AbstractChannel | None = None
-        self._under_way: dict[str, asyncio.Future[None]] = {}
+        self._under_way: dict[object, asyncio.Future[None]] = {}
 
     def attach(self, channel: AbstractChannel) -> None:
         self._channel = channel
@@ -43,11 +43,12 @@ class AmqpPublisher:
 
         After a timeout the fate of the message is unknown: it may land later. Keys absorb that.
         """
-        message_id = parcel.message.message_id or ""
+        # the client matches returned messages by their message_id, so one id is never under way twice; where there is
+        # none, it makes up one
+        message_id = parcel.message.message_id or object()
         while message_id in self._under_way:
             await asyncio.shield(self._under_way[message_id])
         self._under_way[message_id] = turn = asyncio.get_running_loop().create_future()
-        # the client matches returned messages by their message_id, so one id is never under way twice
         try:
             await self._confirmed(parcel)
         except PublishFailed as failure:
@@ -91,7 +92,7 @@ class AmqpPublisher:
 def properties_of(message: Message) -> commands.Basic.Properties:
     """Persistent, whatever the original was."""
     table = {name: _encodable(value) for name, value in message.headers.items()}
-    if message.message_id is None:
+    if not message.message_id:
         table[headers.ANONYMOUS] = True
     return commands.Basic.Properties(
         content_type=message.content_type,

@@ -1,5 +1,6 @@
-"""What producers may have put into headers never stops a copy: it is written as it was, or as text."""
+"""What producers may have put into headers never stops a copy, nor do copies without an id wait for each other."""
 
+import asyncio
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -7,8 +8,10 @@ from typing import Any
 import pytest
 from pamqp import decode, encode
 
-from consumer.broker.publisher import properties_of
+from consumer.broker.publisher import AmqpPublisher, properties_of
 from consumer.core.job import Message
+from consumer.core.ports import Parcel
+from schemas import headers
 
 
 def written(value: Any) -> Any:
@@ -41,3 +44,35 @@ def test_text_that_is_not_utf_8_keeps_its_bytes() -> None:
 )
 def test_what_the_client_can_not_write_exactly_becomes_text(value: Any, text: str) -> None:
     assert written(value) == text
+
+
+@pytest.mark.parametrize("message_id", [None, ""])
+def test_the_id_that_the_client_makes_up_for_a_copy_without_one_is_marked_as_such(message_id: str | None) -> None:
+    assert properties_of(Message(b"", message_id=message_id)).headers == {headers.ANONYMOUS: True}
+
+
+class TwinChannel:
+    """Confirms when it is told to."""
+
+    def __init__(self) -> None:
+        self.under_way = 0
+        self.confirmed = asyncio.Event()
+
+    async def basic_publish(self, *_: Any, **__: Any) -> None:
+        self.under_way += 1
+        await self.confirmed.wait()
+        self.under_way -= 1
+
+
+@pytest.mark.parametrize(("message_id", "together"), [("one", 1), (None, 3), ("", 3)])
+async def test_only_copies_of_one_message_id_wait_for_each_other(message_id: str | None, together: int) -> None:
+    channel: Any = TwinChannel()
+    publisher = AmqpPublisher(10)
+    publisher.attach(channel)
+    copy = Parcel("jobs", "default", Message(b"", message_id=message_id), "retry")
+    publishes = [asyncio.create_task(publisher.publish(copy)) for _ in range(3)]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert channel.under_way == together
+    channel.confirmed.set()
+    await asyncio.gather(*publishes)
