@@ -4,10 +4,11 @@ This is the only reader of the environment. `load` raises ValueError with one se
 """
 
 import os
+import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -97,6 +98,24 @@ def load() -> Settings:
         raise ValueError(f"the environment can't be read as settings: {error}") from None
     except ValueError as error:
         raise ValueError(f"the file named by {FILE_VARIABLE} is not valid TOML: {named}: {error}") from None
+
+
+class _Kinds(BaseModel):
+    kinds: dict[str, Kind] = Field(default_factory=dict)
+
+
+def kinds_in(file: str | Path | None) -> dict[str, Kind]:
+    """The section [kinds] of a file, if there is one: for tests of handlers, in which the environment has no say."""
+    if file is None:
+        return {}
+    try:
+        return _Kinds.model_validate(tomllib.loads(Path(file).read_text("utf-8"))).kinds
+    except OSError as error:
+        raise ValueError(f"the settings file {file} can't be read: {error.strerror}") from None
+    except ValidationError as error:
+        raise ValueError("; ".join(_sentence(fault) for fault in error.errors())) from None
+    except ValueError as error:
+        raise ValueError(f"the settings file {file} is not valid TOML: {error}") from None
 
 
 def variable(path: tuple[str, ...]) -> str:

@@ -7,17 +7,23 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
+from config.settings import kinds_in
 from consumer.core.admission import AdmissionRules
 from consumer.core.burials import BurialRules
+from consumer.core.cooling import CoolingRules
 from consumer.core.decode import DecodeRules
 from consumer.core.disposition import Settlement
 from consumer.core.job import Message
 from consumer.core.parcels import Copier
+from consumer.core.policy import Overridden
 from consumer.core.ports import Parcel
 from consumer.core.rooms import Rules
+from consumer.core.row import Status
+from consumer.overriding import overrides_of, ratios_of
 from consumer.processor import Processor
 from consumer.relay import Relay
 from consumer.status import describe
@@ -30,7 +36,7 @@ from consumer.testing.handlers import Function, Modules, kinds_of
 from consumer.testing.loop import forbid_a_running_loop
 from consumer.testing.message import message_of, real_clock
 from consumer.testing.outcome import RunOutcome
-from consumer.testing.pipeline import Held, rooms, topology
+from consumer.testing.pipeline import Held, Policies, rooms, topology
 from consumer.testing.places import Places
 from schemas import headers as names
 
@@ -45,11 +51,19 @@ class MemoryDaemon:
     """Runs handlers, one at a time, in the order of the queue. Use it from plain `def` tests.
 
     `handlers` are decorated functions; `modules` the names of modules, of which all handlers are taken. `chance`: where
-    a wait falls in the range of its jitter, from 0, the shortest, to 1. `with` closes it; so does its end of life.
+    a wait falls in the range of its jitter, from 0, the shortest, to 1. `settings`: a TOML file, of which `[kinds]`
+    counts. `with` closes it; so does its end of life.
     """
 
-    def __init__(self, *handlers: Function, modules: Modules = (), chance: float = 0.5) -> None:
-        kinds = kinds_of(handlers, modules)
+    def __init__(
+        self,
+        *handlers: Function,
+        modules: Modules = (),
+        chance: float = 0.5,
+        settings: str | Path | None = None,
+    ) -> None:
+        kinds, said = kinds_of(handlers, modules), kinds_in(settings)
+        declared = Policies({kind: each.offer.policy for kind, each in kinds.items()})
         luck = partial(min, chance, MOST_CHANCE)
         self._clock = VirtualClock(real_clock())
         self._loop = asyncio.new_event_loop()
@@ -63,12 +77,13 @@ class MemoryDaemon:
         self._publisher = _Publisher(self._broker)
         self._relay = Relay(self._store, self._publisher, self._broker.topology, self._clock, luck)
         around = rooms(
-            kinds={kind: each.offer.policy for kind, each in kinds.items()},
+            catalogue=Overridden(declared, overrides_of(said)),
             store=self._store,
             slots=self._places,
             publisher=self._publisher,
             journal=self._diary,
             intake=self._diary,
+            cooling=CoolingRules(ratios=ratios_of(said)),
             burials=BurialRules(ratio=0),
             leases=Held(),
             owner=OWNER,
@@ -133,13 +148,19 @@ class MemoryDaemon:
 
     def status(self, kind: str, key: str) -> dict[str, Any]:
         """What `consumer status --json` would say of a job."""
-        row = self._run(self._store.find(kind, key))
+        row = _at_once(self._store.find(kind, key))
         if row is None:
             raise LookupError(
                 f"no job of kind {kind!r} with key {key!r} was begun: was it published, and run? What is refused or "
                 "put off before its first run isn't in the store"
             )
         return describe(row)
+
+    def cancel(self, kind: str, key: str) -> bool:
+        """As `consumer cancel` does, also while the job runs; False: it is over already, and stays as it is."""
+        row = _at_once(self._store.cancel(kind, key, "a test"))
+        self._places.cancel(kind, key)
+        return row.status is Status.CANCELLED
 
     def runs(self, kind: str | None = None, key: str | None = None) -> list[RunOutcome]:
         """What came of each run of a handler, in order: of all, or of one kind, or of one job."""
@@ -190,6 +211,15 @@ class MemoryDaemon:
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return self._loop.run_until_complete(coroutine)
+
+
+def _at_once(asking: Coroutine[Any, Any, T]) -> T:
+    """A store in memory never waits, so that it also answers while a handler runs in the loop."""
+    try:
+        asking.send(None)
+    except StopIteration as answered:
+        return cast("T", answered.value)
+    raise AssertionError("the store in memory waits")
 
 
 @dataclass

@@ -8,7 +8,7 @@ from consumer.core.burials import BurialRules, DeadLetterBreaker
 from consumer.core.cooling import Cooling, CoolingRules
 from consumer.core.delay import Ladder
 from consumer.core.parcels import Copier
-from consumer.core.policy import KindPolicy
+from consumer.core.policy import Catalogue, KindPolicy
 from consumer.core.ports import Chance, Publisher, Slots
 from consumer.core.rooms import Intake, Journal, Leases, Ledger, Rooms
 from consumer.core.row import Ref
@@ -48,12 +48,13 @@ class Held:
 
 def rooms(
     *,
-    kinds: Mapping[str, KindPolicy],
+    catalogue: Catalogue,
     store: Ledger,
     slots: Slots,
     publisher: Publisher,
     journal: Journal,
     intake: Intake,
+    cooling: CoolingRules,
     burials: BurialRules,
     leases: Leases,
     owner: str,
@@ -62,14 +63,14 @@ def rooms(
     return Rooms(
         store=store,
         slots=slots,
-        catalogue=Policies(kinds),
+        catalogue=catalogue,
         publisher=publisher,
         copier=Copier(topology(), owner),
         turns=KeyedTurns(),
         leases=leases,
         journal=journal,
         intake=intake,
-        cooldowns=Cooling(CoolingRules(), chance),
+        cooldowns=Cooling(cooling, chance),
         burials=DeadLetterBreaker(burials),
         checkpoints=Unarmed(),
     )

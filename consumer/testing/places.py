@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from consumer.core.outcome import Outcome
 from consumer.core.ports import Clock, Work
-from consumer.testing.rehearsal import Ran, rehearse, rehearse_async
+from consumer.testing.rehearsal import Ran, Rehearsal, rehearse, rehearse_async
 from consumer.worker.catalogue import Sort
 from consumer.worker.loading import Kind
 
@@ -15,8 +15,7 @@ from consumer.worker.loading import Kind
 class Call:
     """A `def` handler is called from outside of the loop, so that it may have one of its own."""
 
-    kind: Kind
-    work: Work
+    rehearsal: Rehearsal
     answer: asyncio.Future[Ran]
 
 
@@ -29,25 +28,36 @@ class Places:
         self._kinds = kinds
         self._clock = clock
         self._loop = loop
+        self._running: Rehearsal | None = None
 
     async def take(self, _: str) -> "Place":
         return Place(self)
 
     async def run(self, work: Work) -> Outcome:
         kind = self._kinds[work.job.kind]
-        if kind.offer.sort is Sort.IO:
-            self.last = await rehearse_async(kind, work, self._clock)
-        else:
-            answer: asyncio.Future[Ran] = self._loop.create_future()
-            self.called.set_result(Call(kind, work, answer))
-            self.last = await answer
+        rehearsal = self._running = Rehearsal(kind, work, self._clock)
+        try:
+            self.last = await (rehearse_async(rehearsal) if kind.offer.sort is Sort.IO else self._call(rehearsal))
+        finally:
+            self._running = None
         return self.last.outcome
+
+    async def _call(self, rehearsal: Rehearsal) -> Ran:
+        answer: asyncio.Future[Ran] = self._loop.create_future()
+        self.called.set_result(Call(rehearsal, answer))
+        return await answer
 
     def answer(self) -> None:
         """Run the handler that was called, while the loop stands still."""
         call = self.called.result()
         self.called = self._loop.create_future()
-        call.answer.set_result(rehearse(call.kind, call.work, self._clock))
+        call.answer.set_result(rehearse(call.rehearsal))
+
+    def cancel(self, kind: str, key: str) -> None:
+        """End the run of that job, if it is the one that runs."""
+        running = self._running
+        if running is not None and (running.work.job.kind, running.work.job.key) == (kind, key):
+            running.cancel()
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,21 +41,20 @@ class Ran:
     tempdir: Path | None
 
 
-def rehearse(kind: Kind, work: Work, clock: Clock, *, cancelled: bool = False) -> Ran:
+def rehearse(rehearsal: "Rehearsal") -> Ran:
     """Run a `def` handler. Where an event loop runs in this thread, the handler can't have one of its own."""
-    rehearsal = Rehearsal(kind, work, clock, cancelled=cancelled)
-    with rehearsal, alarm(work.timeout):
+    with rehearsal, alarm(rehearsal.work.timeout):
         rehearsal.result = encoded(rehearsal.call(), DEFAULTS.result_limit)
     return rehearsal.ran()
 
 
-async def rehearse_async(kind: Kind, work: Work, clock: Clock, *, cancelled: bool = False) -> Ran:
+async def rehearse_async(rehearsal: "Rehearsal") -> Ran:
     """Run an `async def` handler. What it leaves in the loop is cancelled, as in a child."""
-    rehearsal = Rehearsal(kind, work, clock, cancelled=cancelled)
     others = asyncio.all_tasks()
     with rehearsal:
         main = asyncio.ensure_future(_ended(cast("Coroutine[Any, Any, Any]", rehearsal.call())))
-        await asyncio.wait([main], timeout=work.timeout)
+        rehearsal.main = main
+        await asyncio.wait([main], timeout=rehearsal.work.timeout)
         while unfinished := asyncio.all_tasks() - others:
             for task in unfinished:
                 task.cancel()
@@ -95,10 +94,12 @@ class _Context(JobContext):
 class Rehearsal:
     """Enter it for the run. It keeps what the run ends with, and raises only what isn't about the handler."""
 
-    def __init__(self, kind: Kind, work: Work, clock: Clock, *, cancelled: bool) -> None:
+    def __init__(self, kind: Kind, work: Work, clock: Clock, *, cancelled: bool = False) -> None:
         self.result = b""
         self.exception: BaseException | None = None
-        self._kind, self._work, self._clock, self._is_cancelled = kind, work, clock, cancelled
+        self.work = work
+        self.main: asyncio.Future[Any] | None = None
+        self._kind, self._clock = kind, clock
         self._stage = NotedStage(cancelled=cancelled)
         self._logs: list[LogLine] = []
         self._around = ExitStack()
@@ -108,7 +109,7 @@ class Rehearsal:
 
     def call(self) -> object:
         """Check the payload, and call the handler with it."""
-        job = self._work.job
+        job = self.work.job
         return self._kind.call(checked(self._kind, job.body, job.payload, DEFAULTS.max_depth), self._context)
 
     def __enter__(self) -> None:
@@ -123,13 +124,19 @@ class Rehearsal:
         self.exception = error
         return error is None or isinstance(error, OUTCOMES)
 
+    def cancel(self) -> None:
+        """Somebody cancelled the job while it runs: an `async def` handler also hears it at its next await."""
+        self._stage.cancel()
+        if self.main is not None:
+            self.main.cancel()
+
     def ran(self) -> Ran:
         said = self._stage
         return Ran(self._outcome(), self.exception, tuple(said.progress), tuple(self._logs), said.tempdir)
 
     def _outcome(self) -> Outcome:
         usage = Usage(self._started_at, self._clock())
-        if self._is_cancelled:
+        if self._stage.cancelled():
             return Interrupted(CANCELLED)
         if self.exception is None:
             return Succeeded(self.result, usage, self._follow_ups())
@@ -137,7 +144,7 @@ class Rehearsal:
             return crashed("", usage, out_of_memory=True)
         error, timed_out = _from_the_handler_on(self.exception), None
         if self._overran:
-            timed_out = overrun(self._work.timeout)
+            timed_out = overrun(self.work.timeout)
             if isinstance(error, asyncio.CancelledError):
                 error = JobTimeout().with_traceback(error.__traceback__)
         said = failure.describe(error, timed_out) | {"usage": astuple(usage)}

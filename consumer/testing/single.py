@@ -2,20 +2,24 @@
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from config.settings import kinds_in
 from consumer.core.admission import AdmissionRules, turned_away
 from consumer.core.decode import DecodeRules, decode
 from consumer.core.disposition import DeadLetter, Disposition
 from consumer.core.job import Fault, Job, Message, Refusal
-from consumer.core.policy import KindPolicy
+from consumer.core.policy import KindPolicy, Overridden
 from consumer.core.ports import Work
 from consumer.core.retry import decide, last_moment
+from consumer.overriding import overrides_of
 from consumer.testing.handlers import Function, Modules, kind_of
 from consumer.testing.loop import forbid_a_running_loop
 from consumer.testing.message import message_of, real_clock
 from consumer.testing.outcome import RunOutcome, outcome_of
-from consumer.testing.rehearsal import Ran, rehearse, rehearse_async
+from consumer.testing.pipeline import Policies
+from consumer.testing.rehearsal import Ran, Rehearsal, rehearse, rehearse_async
 from consumer.worker.catalogue import Sort
 from consumer.worker.failure import Refused
 from consumer.worker.loading import Kind
@@ -35,6 +39,7 @@ def run(
     modules: Modules = (),
     cancelled: bool = False,
     chance: float = 0.5,
+    settings: str | Path | None = None,
     reraise: bool = False,
 ) -> RunOutcome:
     """Run a handler once, and say what would become of its job.
@@ -43,10 +48,12 @@ def run(
     `payload`: what a producer would send, as a JSON value or a model; or the body itself, as bytes.
     `deadline`: seconds from now. `timeout`: seconds, instead of the kind's own. `cancelled`: somebody did, already.
     `chance`: where a wait falls in the range of its jitter, from 0, the shortest, to 1.
-    `reraise`: let the handler's own error reach the test.
+    `settings`: a TOML file, of which `[kinds]` counts. `reraise`: let the handler's own error reach the test.
     """
     kind = kind_of(handler, modules)
-    policy = kind.offer.policy if timeout is None else replace(kind.offer.policy, timeout=timeout)
+    policy = _policy(kind.offer.policy, settings)
+    if timeout is not None:
+        policy = replace(policy, timeout=timeout)
     began = real_clock()
     account = {headers.ATTEMPT: attempt}
     if deadline is not None:
@@ -62,6 +69,11 @@ def run(
     return _shown(outcome_of(name, disposition, ran, now), reraise)
 
 
+def _policy(declared: KindPolicy, settings: str | Path | None) -> KindPolicy:
+    said = overrides_of(kinds_in(settings))
+    return Overridden(Policies({declared.kind: declared}), said).policy(declared.kind) or declared
+
+
 def _admitted(message: Message, policy: KindPolicy, now: int) -> Job | Disposition:
     job = decode(message, DecodeRules())
     if isinstance(job, Refusal):
@@ -70,10 +82,11 @@ def _admitted(message: Message, policy: KindPolicy, now: int) -> Job | Dispositi
 
 
 def _ran(kind: Kind, work: Work, cancelled: bool) -> Ran:
+    rehearsal = Rehearsal(kind, work, real_clock, cancelled=cancelled)
     if kind.offer.sort is Sort.CPU:
-        return rehearse(kind, work, real_clock, cancelled=cancelled)
+        return rehearse(rehearsal)
     forbid_a_running_loop("run()", "make the test a plain def, or 'await asyncio.to_thread(run, …)'")
-    return asyncio.run(rehearse_async(kind, work, real_clock, cancelled=cancelled))
+    return asyncio.run(rehearse_async(rehearsal))
 
 
 def _shown(outcome: RunOutcome, reraise: bool) -> RunOutcome:

@@ -38,6 +38,9 @@ class NotedStage:
     def progressed(self, fraction: float, note: str) -> None:
         self.progress.append(ProgressMark(fraction, printable(note, NOTE_LIMIT)))
 
+    def cancel(self) -> None:
+        self._cancelled = True
+
     def cancelled(self) -> bool:
         return self._cancelled
 

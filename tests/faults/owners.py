@@ -8,6 +8,7 @@ from typing import TypeVar
 from consumer.core.admission import AdmissionRules
 from consumer.core.burials import BurialRules
 from consumer.core.claim import Claim, ClaimRequest
+from consumer.core.cooling import CoolingRules
 from consumer.core.decode import DecodeRules
 from consumer.core.errors import PublishFailed, StoreUnavailable, Unavailable
 from consumer.core.job import Fault
@@ -21,7 +22,7 @@ from consumer.holding import HoldingStore
 from consumer.leases import LeaseKeeper
 from consumer.processor import Processor
 from consumer.store.memory import MemoryBackend
-from consumer.testing.pipeline import rooms
+from consumer.testing.pipeline import Policies, rooms
 from schemas.codes import Code
 from tests.faults.queues import Broker, Channel, Delivery
 from tests.faults.scheduler import FINE, Gates
@@ -163,12 +164,13 @@ class Owner:
         store = GatedStore(name, around)
         self.leases = LeaseKeeper(store, LEASE)  # type: ignore[arg-type] # it only renews
         here = rooms(
-            kinds={"k": POLICY},
+            catalogue=Policies({"k": POLICY}),
             store=HoldingStore(store, self.trip, lambda: 0.5),  # type: ignore[arg-type] # likewise
             slots=self.slots,
             publisher=GatedPublisher(name, around),
             journal=self.notes,
             intake=self,
+            cooling=CoolingRules(),
             burials=BurialRules(ratio=0),
             leases=self.leases,
             owner=name,

@@ -11,7 +11,7 @@ from consumer.core.job import Job
 from consumer.core.outcome import Interrupted, Outcome, TimedOut, Usage
 from consumer.core.ports import Work
 from consumer.testing.handlers import kinds_of
-from consumer.testing.rehearsal import rehearse, rehearse_async
+from consumer.testing.rehearsal import Rehearsal, rehearse, rehearse_async
 from consumer.testing.stage import DEFAULTS
 from consumer.worker.catalogue import Sort
 from consumer.worker.loading import Kind
@@ -57,9 +57,9 @@ async def test_a_run_in_the_kit_ends_as_it_does_in_a_child(monkeypatch: pytest.M
 
 
 async def rehearsed(kind: Kind, work: Work) -> Outcome:
-    if kind.offer.sort is Sort.IO:
-        return (await rehearse_async(kind, work, now)).outcome
-    return rehearse(kind, work, now).outcome
+    rehearsal = Rehearsal(kind, work, now)
+    ran = await rehearse_async(rehearsal) if kind.offer.sort is Sort.IO else rehearse(rehearsal)
+    return ran.outcome
 
 
 def now() -> int:

@@ -8,6 +8,7 @@ from consumer.core.admission import AdmissionRules
 from consumer.core.burials import BurialRules
 from consumer.core.claim import Claim, ClaimRequest
 from consumer.core.cooldown import Cooldown
+from consumer.core.cooling import CoolingRules
 from consumer.core.decode import DecodeRules
 from consumer.core.disposition import Settlement
 from consumer.core.errors import PublishFailed, StoreRefused, StoreUnavailable, Unavailable
@@ -25,7 +26,7 @@ from consumer.store.grouped import GroupedStore
 from consumer.store.letters import GroupedLetters
 from consumer.store.memory import MemoryBackend
 from consumer.testing.clock import VirtualClock
-from consumer.testing.pipeline import Held, rooms
+from consumer.testing.pipeline import Held, Policies, rooms
 
 START = 1_700_000_000_000
 Runner = Callable[[Work], Outcome]
@@ -222,12 +223,13 @@ class World:
         self.notes = Notes()
         policy = KindPolicy("k", 30.0, RetryPolicy(max_attempts=3, base=1.0, jitter=Jitter.NONE))
         around = rooms(
-            kinds={"k": policy},
+            catalogue=Policies({"k": policy}),
             store=self.store,
             slots=self.slots,
             publisher=self.publisher,
             journal=self.notes,
             intake=self.notes,
+            cooling=CoolingRules(),
             burials=BurialRules(),
             leases=self.held,
             owner=owner,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -286,3 +287,77 @@ async def test_a_test_with_a_loop_of_its_own_is_told_to_be_a_plain_one() -> None
     daemon.publish("order.charge", {"number": 7}, key="7")
     with pytest.raises(RuntimeError, match=r"MemoryDaemon needs an event loop of its own.*: make the test a plain def"):
         daemon.run_until_idle()
+
+
+@pytest.fixture
+def cancelling(memory_daemon: Make) -> MemoryDaemon:
+    """A daemon whose jobs cancel themselves while they run, as a person might just then."""
+
+    def cancel(context: JobContext) -> bool:
+        assert not context.cancelled
+        assert daemon.cancel(context.kind, context.key)
+        return context.cancelled
+
+    @job("testing.cancelled")
+    def plain(payload: int, context: JobContext) -> bool:
+        context.send("order.mail", {"order": 7})
+        return cancel(context)
+
+    @job("testing.cancelled_async")
+    async def awaits(payload: int, context: JobContext) -> None:
+        try:
+            cancel(context)
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cleaned_up.append(context.key)
+            raise
+
+    cleaned_up: list[str] = []
+    daemon = memory_daemon(plain, awaits, mail)
+    return daemon
+
+
+@pytest.mark.parametrize("kind", ["testing.cancelled", "testing.cancelled_async"])
+def test_a_job_that_is_cancelled_while_it_runs_hears_of_it_and_its_result_does_not_count(
+    cancelling: MemoryDaemon, kind: str
+) -> None:
+    key = cancelling.publish(kind, 1)
+    cancelling.run_until_idle()
+    assert [run.status for run in cancelling.runs()] == ["cancelled"]
+    status = cancelling.status(kind, key)
+    assert (status["status"], "result" in status) == ("cancelled", False)
+
+
+def test_a_job_that_is_cancelled_before_it_runs_or_while_it_waits_for_a_retry_never_runs_again(
+    memory_daemon: Make,
+) -> None:
+    partner.errors = [ConnectionError("no answer")] * 2
+    daemon = memory_daemon(charge, mail)
+    for key in ("retried", "queued", "unseen"):
+        if key != "unseen":
+            daemon.publish("order.charge", {"number": 7}, key=key)
+        if key == "retried":
+            daemon.advance(1)
+        assert daemon.cancel("order.charge", key)
+    daemon.publish("order.charge", {"number": 7}, key="unseen")
+    daemon.run_until_idle()
+    assert [run.key for run in daemon.runs()] == ["retried"]
+    assert {daemon.status("order.charge", key)["status"] for key in ("retried", "queued", "unseen")} == {"cancelled"}
+
+
+def test_a_job_that_is_over_can_not_be_cancelled_any_more(memory_daemon: Make) -> None:
+    daemon = memory_daemon(mail)
+    key = daemon.publish("order.mail", {"order": 7})
+    daemon.run_until_idle()
+    assert not daemon.cancel("order.mail", key)
+    assert daemon.status("order.mail", key)["status"] == "succeeded"
+
+
+def test_what_a_settings_file_says_of_kinds_counts(memory_daemon: Make, tmp_path: Path) -> None:
+    file = tmp_path / "consumer.toml"
+    file.write_text('queue = "x"\n[kinds."order.charge"]\nmax_attempts = 1\nfailure_ratio = 0.5\n[kinds.other]\n')
+    partner.errors = [ConnectionError("no answer")]
+    daemon = memory_daemon(charge, settings=file)
+    daemon.publish("order.charge", {"number": 7})
+    daemon.run_until_idle()
+    assert [run.code for run in daemon.runs()] == ["attempts_exhausted"]

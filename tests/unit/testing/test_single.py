@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -297,3 +298,15 @@ async def test_where_a_loop_runs_an_async_handler_can_not_and_the_test_is_told_w
 def test_a_payload_that_no_producer_could_send_is_the_tests_mistake() -> None:
     with pytest.raises(TypeError, match=r"the payload can't be written as JSON .*set"):
         run(invoice, {1, 2})
+
+
+def test_what_a_settings_file_says_of_the_kind_counts_but_for_a_timeout_of_the_tests_own(tmp_path: Path) -> None:
+    file = tmp_path / "consumer.toml"
+    file.write_text('[kinds."testing.time_left"]\ntimeout_seconds = 20.0\n')
+
+    @job("testing.time_left", timeout=300)
+    def left(payload: int, context: JobContext) -> float:
+        return context.time_left()
+
+    assert run(left, 1, settings=file).result == pytest.approx(20, abs=5)
+    assert run(left, 1, settings=str(file), timeout=7).result == pytest.approx(7, abs=5)
