@@ -81,7 +81,7 @@ async def run(settings: Settings) -> None:
     health.last_tick = time.time()
     probes = ProbeServer(settings.http.host, settings.http.port, health, metrics.registry)
     try:
-        async with in_background(tick(health, metrics)):
+        async with in_background(lambda: tick(health, metrics)):
             store = await _first_store(settings, metrics, signals)
             if store is None:
                 return
@@ -182,6 +182,6 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
     watch = Watch(topology, metrics, lambda: supervisor.session, settings.broker.heartbeat_seconds)
     sweeper = Sweeper(store, publisher, topology, metrics, sweep_of(settings, kinds), random.random)
     helpers = (leases, watch, strays, sweeper, cooling, progress, relay, Canceller(store, leases, pool.cancel))
-    async with in_background(pool_shown(pool, health), *(helper.keep() for helper in helpers)):
+    async with in_background(lambda: pool_shown(pool, health), *(helper.keep for helper in helpers)):
         drain = Drain(settings.shutdown.drain_seconds, holding.give_up)
         await consume_until_told_to_stop(supervisor, pool, in_hand, life, signals, drain)

@@ -21,6 +21,10 @@ TICK = 0.5
 """Seconds between two looks at the clock by the event loop."""
 SETTLE_GRACE = 5.0
 """Seconds that interrupted work gets to be given back after the drain deadline."""
+HELPER_PAUSE = 1.0
+"""Seconds before a helper that failed begins again."""
+Helper = Callable[[], Coroutine[Any, Any, None]]
+"""What runs for as long as the daemon does."""
 
 
 class Processor(Protocol):
@@ -203,12 +207,24 @@ async def _drain(
 
 
 @asynccontextmanager
-async def in_background(*jobs: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def in_background(*helpers: Helper) -> AsyncIterator[None]:
     """Run helpers beside the body, and end them with it."""
-    tasks = [asyncio.create_task(job) for job in jobs]
+    tasks = [asyncio.create_task(_lasting(helper)) for helper in helpers]
     try:
         yield
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _lasting(helper: Helper) -> None:
+    """Without one of them leases would run out, or follow-ups stay where they are, and nobody would know why."""
+    while True:
+        try:
+            await helper()
+        except Exception:  # noqa: BLE001 - whatever it is
+            structlog.get_logger("consumer.runner").exception(
+                "a helper of the daemon failed, which is a bug of ours: it begins again"
+            )
+        await asyncio.sleep(HELPER_PAUSE)
