@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import threading
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from pydantic import BaseModel, PositiveInt
 
 from consumer import DependencyDown, JobContext, Reject, Retry, job
 from consumer.testing import run
-from consumer.worker.handler import JobTimeout
 
 
 class Order(BaseModel):
@@ -139,48 +137,6 @@ def test_nothing_starts_after_its_deadline() -> None:
 
     assert run(handler, 1, deadline=-1).code == "deadline_exceeded"
     assert ran == []
-
-
-def test_the_time_left_is_that_of_the_timeout_or_of_the_deadline() -> None:
-    @job("testing.left", timeout=30)
-    def handler(payload: Any, context: JobContext) -> float:
-        return context.time_left()
-
-    assert 29 < run(handler, 1).result <= 30
-    assert 4 < run(handler, 1, timeout=5).result <= 5
-    assert 9 < run(handler, 1, deadline=10).result <= 10
-
-
-def test_a_handler_that_overruns_its_timeout_is_interrupted_and_may_clean_up() -> None:
-    cleaned = []
-
-    @job("testing.forever", max_attempts=2)
-    def handler(payload: Any) -> None:
-        try:
-            threading.Event().wait()
-        except Exception:  # noqa: BLE001 - it isn't one
-            cleaned.append("swallowed")
-        finally:
-            cleaned.append("cleaned up")
-
-    outcome = run(handler, 1, timeout=0.05)
-    assert (outcome.status, outcome.error) == ("retry", "the job ran longer than its execution timeout of 0.05 s")
-    assert isinstance(outcome.exception, JobTimeout)
-    assert cleaned == ["cleaned up"]
-    assert run(handler, 1, timeout=0.05, attempt=2).code == "execution_timeout"
-
-
-def test_an_async_handler_that_overruns_is_cancelled() -> None:
-    @job("testing.forever", max_attempts=1)
-    async def handler(payload: bool) -> None:
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            if payload:
-                raise
-
-    for payload in (True, False):
-        assert run(handler, payload, timeout=0.05).code == "execution_timeout"
 
 
 @pytest.mark.parametrize(
