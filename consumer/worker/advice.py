@@ -5,8 +5,11 @@ aiohttp.ClientResponseError                 error.status, error.headers
 urllib.error.HTTPError                      error.code, error.headers
 """
 
-import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from math import inf
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 STATUSES = range(100, 600)
 LONGEST = 365 * 86_400.0
@@ -21,26 +24,30 @@ class Advice(NamedTuple):
 
 
 def of(error: BaseException, now: float) -> Advice:
-    """`now` is epoch seconds. Whatever the error holds, an answer: its attributes are other people's code."""
+    """`now` is epoch seconds."""
+    return asked(lambda: _of(error, now), Advice())
+
+
+def asked(question: Callable[[], T], otherwise: T) -> T:
+    """An answer, whatever the question raises: attributes of errors are other people's code."""
     try:
-        return _of(error, now)
+        return question()
     except MemoryError:
         raise
-    except Exception:  # noqa: BLE001 - a property may raise anything
-        return Advice()
+    except BaseException:  # noqa: BLE001 - SystemExit ends no child here
+        return otherwise
 
 
 def _of(error: BaseException, now: float) -> Advice:
     answer: Any = getattr(error, "response", None)
     if answer is None:
         answer = error
-    headers = getattr(answer, "headers", None)
-    if not hasattr(headers, "items"):
+    if not hasattr(answer, "headers"):
         return Advice()
     for name in ("status_code", "status", "code"):
         status = getattr(answer, name, None)
         if isinstance(status, int) and status in STATUSES:
-            return Advice(int(status), _retry_after(headers, now))
+            return Advice(int(status), asked(lambda: _retry_after(answer.headers, now), None))
     return Advice()
 
 
@@ -74,8 +81,8 @@ def seconds(after: object, now: float) -> float | None:
             return min(float(text), LONGEST)
         date = _date(text)
         return None if date is None else min(max(date - now, 0.0), LONGEST)
-    if isinstance(after, int | float) and math.isfinite(after) and after >= 0:
-        return min(float(after), LONGEST)
+    if isinstance(after, int | float) and 0 <= after < inf:
+        return float(min(after, LONGEST))
     return None
 
 

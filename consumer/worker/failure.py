@@ -32,6 +32,16 @@ class Refused(Exception):
 
 def describe(error: BaseException, timed_out: str | None) -> dict[str, Any]:
     """What the parent is told. `timed_out` is the text where the execution timeout ended the run."""
+    try:
+        return _described(error, timed_out)
+    except MemoryError:
+        raise
+    except BaseException as broken:  # noqa: BLE001 - attributes of errors are the user's code
+        text = "(the job's error can't be told: reading it raised this)"
+        return _plain("attempts_exhausted", type(broken), text, traceback_of(broken))
+
+
+def _described(error: BaseException, timed_out: str | None) -> dict[str, Any]:
     if isinstance(error, Refused):
         return _plain(error.code, error.cause, text_of(error), "") | {"retryable": False}
     told = traceback_of(error)
@@ -44,7 +54,7 @@ def describe(error: BaseException, timed_out: str | None) -> dict[str, Any]:
     if isinstance(error, Retry):
         return fields | {"retryable": True, "after": advice.seconds(error.after, now)}
     if isinstance(error, DependencyDown):
-        name = printable(error.name, _NAME_LIMIT)
+        name = printable(str(error.name), _NAME_LIMIT)
         return fields | {"dependency": name, "after": advice.seconds(error.after, now)}
     return fields | advice.of(error, now)._asdict()
 

@@ -13,6 +13,8 @@ class Retry(Exception):
     """The job can't be done now. `after`: the least wait before the next attempt, in seconds, or what a server's
     Retry-After header said (seconds or an HTTP date)."""
 
+    after: float | str | None = None  # a subclass need not call our __init__
+
     def __init__(self, message: str, after: float | str | None = None) -> None:
         super().__init__(message)
         self.after = after
@@ -23,6 +25,9 @@ class DependencyDown(Exception):
 
     The kind cools down, in all replicas that share a database. This attempt isn't charged.
     """
+
+    name: str = "a dependency"  # likewise
+    after: float | str | None = None
 
     def __init__(self, name: str, after: float | str | None = None) -> None:
         super().__init__(f"{name} is down")

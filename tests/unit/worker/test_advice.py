@@ -4,6 +4,7 @@ import json
 import urllib.error
 from email.message import Message
 from email.utils import formatdate
+from typing import NoReturn
 
 import aiohttp
 import httpx
@@ -76,6 +77,8 @@ def test_an_http_date_is_a_wait_by_the_servers_own_clock_where_it_tells_its_time
         ("Fri Jan 15 08:01:30 2027", 90.0),
         (formatdate(NOW - 5, usegmt=True), 0.0),
         (10**12, LONGEST),
+        pytest.param(10**400, LONGEST, id="huge"),
+        (1e308, LONGEST),
         ("9" * 400, LONGEST),
         *[(nonsense, None) for nonsense in (None, True, -1, float("nan"), float("inf"), "", "soon", "-3", b"3")],
     ],
@@ -87,7 +90,21 @@ def test_an_advised_wait_is_a_number_or_one_of_the_forms_of_a_header(told: objec
 class Hostile(Exception):
     @property
     def response(self) -> object:
-        raise RuntimeError("no response")
+        raise SystemExit(1)
+
+
+class Closed(dict[str, str]):
+    def items(self) -> NoReturn:
+        raise RuntimeError("closed")
+
+
+@pytest.mark.parametrize(
+    "headers", [None, [("retry-after", "1")], {"retry-after": b"1"}, {b"retry-after": "1"}, Closed()]
+)
+def test_the_status_counts_whatever_the_headers_are(headers: object) -> None:
+    error = of_aiohttp(503, {})
+    error.headers = headers  # type: ignore[attr-defined]
+    assert advice.of(error, NOW) == Advice(503, None)
 
 
 def test_an_error_of_another_shape_or_a_hostile_one_says_nothing() -> None:

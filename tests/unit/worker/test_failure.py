@@ -100,6 +100,34 @@ def test_a_dependency_that_is_down_is_told_by_its_name() -> None:
     assert "retryable" not in said
 
 
+def test_a_subclass_that_forgets_its_base_is_told_as_what_it_is() -> None:
+    class PartnerDown(DependencyDown):
+        def __init__(self) -> None:
+            self.asked = 3
+
+    class Busy(Retry):
+        def __init__(self) -> None:
+            self.asked = 3
+
+    down, busy = describe(raised(PartnerDown()), None), describe(raised(Busy()), None)
+    assert (down["dependency"], down["after"]) == ("a dependency", None)
+    assert (busy["retryable"], busy["after"]) == (True, None)
+
+
+def test_an_error_that_raises_when_it_is_looked_at_is_told_all_the_same() -> None:
+    class Hostile(DependencyDown):
+        @property
+        def after(self) -> float:
+            raise SystemExit(1)
+
+        @after.setter
+        def after(self, _: float) -> None: ...
+
+    said = describe(raised(Hostile("x")), None)
+    assert (said["code"], said["type"]) == ("attempts_exhausted", "SystemExit")
+    assert said["message"] == "(the job's error can't be told: reading it raised this)"
+
+
 def test_an_http_error_is_told_with_its_status_and_the_wait_that_the_server_wants() -> None:
     error = urllib.error.HTTPError("http://partner.test/", 503, "no", Message(), None)
     error.headers["Retry-After"] = "7"
