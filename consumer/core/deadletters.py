@@ -7,6 +7,8 @@ from schemas import headers
 from schemas.codes import Code
 
 DELIVERY_LIMIT, EXPIRED = "delivery_limit", "expired"
+COUNTED = ("x-delivery-count", "x-acquired-count")
+"""What the broker notes of each delivery, so that it changes while a letter lies there; a copy begins anew."""
 
 
 def code_of(table: dict[str, Any], work_queue: str) -> str:

@@ -2,15 +2,14 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from consumer.core.exact import NotExact, checked, headers_text, properties_text, tagged_bytes
 from consumer.core.job import Message
 from consumer.core.letters import ID, Letter
 
-SAID = ("id", "queue", "kind", "key", "code", "error_type", "error_message", "group", "dead_at", "first_failed_at")
-SAID_TOO = ("last_failed_at", "attempts", "generation", "size", "state", "state_at", "error_traceback")
+FACTS = tuple(field.name for field in fields(Letter) if field.name != "message")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class Exported:
 
 
 def line_of(letter: Letter) -> str:
-    facts: dict[str, Any] = {name: getattr(letter, name) for name in (*SAID, *SAID_TOO)}
+    facts: dict[str, Any] = {name: getattr(letter, name) for name in FACTS}
     facts["headers"] = json.loads(headers_text(letter.message))
     facts["properties"] = json.loads(properties_text(letter.message))
     facts["body"] = tagged_bytes(letter.message.body)

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from consumer.core import exact, fields
-from consumer.core.deadletters import code_of, died_at
+from consumer.core.deadletters import COUNTED, code_of, died_at
 from consumer.core.job import Fault, Message
 from consumer.core.topology import Topology
 from consumer.core.verdict import Verdict
@@ -26,7 +26,6 @@ ID_LENGTH = 20
 """Hexadecimal digits."""
 ID = re.compile(f"[0-9a-f]{{{ID_LENGTH}}}")
 _ANY = 2 ** (2 * ID_LENGTH)
-_COUNTED_BY_THE_BROKER = ("x-delivery-count", "x-acquired-count")
 
 _VARIABLE = re.compile(
     r"""(?<!\w)'[^']*'(?!\w) | "[^"]*" | `[^`]*`                        # quoted
@@ -144,7 +143,7 @@ def _id_of(message: Message) -> str:
     told = message.headers.get(headers.DEAD_ID)
     if isinstance(told, str) and ID.fullmatch(told):
         return told
-    lasting = {name: item for name, item in message.headers.items() if name not in _COUNTED_BY_THE_BROKER}
+    lasting = {name: item for name, item in message.headers.items() if name not in COUNTED}
     texts = exact.headers_text(Message(b"", lasting)), exact.properties_text(message)
     return _digest(*texts, sha256(message.body).hexdigest())[:ID_LENGTH]
 

@@ -9,16 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from consumer.core.deadletters import COUNTED
 from consumer.core.delay import Ladder
 from consumer.core.job import Message
 from consumer.core.letters import letter_of
-from consumer.core.parcels import BROKER_KEYS
+from consumer.core.parcels import kept_headers
 from consumer.core.ports import Parcel
 from consumer.core.topology import Binding, Topology, arrival, fed
 from schemas import headers
 
-COUNTED = ("x-delivery-count", "x-acquired-count")
-"""What the broker notes of each delivery; a copy begins anew."""
 Headers = dict[str, Any]
 
 
@@ -57,7 +56,7 @@ class Migration:
     def moves(self) -> tuple[Move, Move]:
         work, dead = fed(self.new)
         return (
-            Move(self.old.work_queue, self.new.work_queue, work.source, work.routing_key, _of_work),
+            Move(self.old.work_queue, self.new.work_queue, work.source, work.routing_key, kept_headers),
             Move(self.old.dead_queue, self.new.dead_queue, dead.source, dead.routing_key, self._of_a_letter),
         )
 
@@ -69,8 +68,3 @@ class Migration:
         letter = letter_of(message, self.old, (None, None), 0)
         said = {headers.DEAD_ID: letter.id} | ({headers.CODE: letter.code} if letter.code else {})
         return {name: value for name, value in message.headers.items() if name not in COUNTED} | said
-
-
-def _of_work(message: Message) -> Headers:
-    """What the broker wrote of earlier waits only misleads: some brokers drop what seems to go in circles."""
-    return {name: value for name, value in message.headers.items() if not name.startswith(BROKER_KEYS)}

@@ -19,9 +19,9 @@ from schemas import headers
 
 HEADER_BUDGET = 64 * 1024
 """Bytes. A frame holds 128 KiB, and a header that doesn't fit into one frame costs the connection."""
-BROKER_KEYS = ("x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count", "x-opt-")
+_BROKER_KEYS = ("x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count", "x-opt-")
 
-OF_THE_DEAD = frozenset(
+_OF_THE_DEAD = frozenset(
     {
         headers.ATTEMPT,
         headers.DUE,
@@ -49,7 +49,7 @@ class Copier:
     def retry(self, message: Message, job: Job, attempt: int, retry: Retry, now: int) -> Parcel:
         """A copy for the next attempt, due at `retry.due`; `attempt` is the one that failed."""
         account = {
-            **self._kept(message),
+            **kept_headers(message),
             headers.ATTEMPT: retry.attempt,
             headers.GENERATION: job.generation,
             headers.DUE: retry.due,
@@ -61,7 +61,7 @@ class Copier:
 
     def defer(self, message: Message, job: Job, put_off: Defer, now: int) -> Parcel:
         """An unchanged copy that comes back when it is due; nobody is charged."""
-        account = {**self._kept(message), headers.DUE: put_off.due, headers.SINCE: job.since}
+        account = {**kept_headers(message), headers.DUE: put_off.due, headers.SINCE: job.since}
         if put_off.reason == UNKNOWN_KIND:
             account[headers.UNKNOWN_SINCE] = unknown_since(message, now)
         return self._delayed(message, account, put_off.due - now)
@@ -71,7 +71,7 @@ class Copier:
     ) -> Parcel:
         """A copy for the dead-letter queue, with what a person needs to know about it."""
         account = {
-            **self._kept(message),
+            **kept_headers(message),
             headers.ATTEMPT: attempt,
             headers.GENERATION: generation,
             headers.CODE: str(fault.code),
@@ -83,27 +83,25 @@ class Copier:
             **self._failed(message, attempt, fault, now),
         }
         account.pop(headers.DUE, None)
-        return Parcel(
-            self.topology.dead_exchange,
-            self.topology.queue,
-            _copy(message, account),
-            "dead_letter",
-        )
+        return self._buried(message, account)
 
     def redrive(self, message: Message) -> Parcel:
         """A dead letter back to work: attempts count anew in the next generation, its history stays."""
         generation = message.headers.get(headers.GENERATION)
-        account = {name: value for name, value in self._kept(message).items() if name not in OF_THE_DEAD}
+        account = {name: value for name, value in kept_headers(message).items() if name not in _OF_THE_DEAD}
         account[headers.GENERATION] = (generation if type(generation) is int else 0) + 1
         return Parcel(self.topology.namespace, self.topology.queue, _copy(message, account), "submit")
 
     def home(self, message: Message) -> Parcel:
         """A stray to the work queue that it was for. Whether it is due now is seen there."""
-        return Parcel(self.topology.namespace, self.topology.queue, _copy(message, self._kept(message)), "retry")
+        return Parcel(self.topology.namespace, self.topology.queue, _copy(message, kept_headers(message)), "retry")
 
     def back(self, message: Message, letter_id: str, code: str, dead_at: int) -> Parcel:
         """A letter that was taken away, as it was. What only the broker said of it before is in our words now."""
-        account = {headers.CODE: code, headers.DEAD_AT: dead_at, **self._kept(message), headers.DEAD_ID: letter_id}
+        account = {headers.CODE: code, headers.DEAD_AT: dead_at, **kept_headers(message), headers.DEAD_ID: letter_id}
+        return self._buried(message, account)
+
+    def _buried(self, message: Message, account: dict[str, Any]) -> Parcel:
         return Parcel(self.topology.dead_exchange, self.topology.queue, _copy(message, account), "dead_letter")
 
     def _delayed(self, message: Message, account: dict[str, Any], wait: int) -> Parcel:
@@ -126,9 +124,10 @@ class Copier:
             headers.HISTORY: json.dumps([*past, line][-HISTORY_LIMIT:]),
         }
 
-    @staticmethod
-    def _kept(message: Message) -> dict[str, Any]:
-        return {name: value for name, value in message.headers.items() if not name.startswith(BROKER_KEYS)}
+
+def kept_headers(message: Message) -> dict[str, Any]:
+    """Its headers, but those that brokers wrote."""
+    return {name: value for name, value in message.headers.items() if not name.startswith(_BROKER_KEYS)}
 
 
 def _history(text: Any) -> list[Any]:

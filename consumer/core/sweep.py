@@ -3,6 +3,7 @@
 The SQL databases say the first two functions in their own words (`store.conditions`); the contract tests compare.
 """
 
+from consumer.core.content import JSON
 from consumer.core.job import Message
 from consumer.core.row import Row, Status
 from schemas import headers
@@ -48,7 +49,7 @@ def request(row: Row) -> Message:
     return Message(
         row.payload or b"",
         {name: value for name, value in account.items() if value is not None},
-        content_type="application/json",
+        content_type=JSON,
         type=row.kind,
         message_id=row.key if fits else None,
         timestamp_ms=row.submitted_at,
