@@ -30,7 +30,7 @@ CommaList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Broker(Section):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Literal, TypeVar
 
 from consumer.core.policy import Jitter, KindPolicy, RetryPolicy
@@ -83,7 +84,7 @@ def job(
 
     `budget`: for all attempts and the waits between them; `wait_timeout`: from submission to the first start; 0: any.
     """
-    _check(kind, timeout=timeout, max_attempts=max_attempts, backoff_cap=backoff_cap)
+    _check(kind, timeout=timeout, max_attempts=max_attempts, backoff=backoff, backoff_cap=backoff_cap)
     _check_limit(kind, "budget", budget)
     _check_limit(kind, "wait_timeout", wait_timeout)
     retry = RetryPolicy(
@@ -92,8 +93,8 @@ def job(
         cap=backoff_cap,
         jitter=Jitter(jitter),
         budget=float(budget),
-        retry_on=_names(retry_on),
-        no_retry_on=_names(no_retry_on),
+        retry_on=_names(kind, "retry_on", retry_on),
+        no_retry_on=_names(kind, "no_retry_on", no_retry_on),
     )
 
     def declare(function: Function) -> Function:
@@ -108,7 +109,9 @@ def type_name(error: type[Any]) -> str:
     return f"{error.__module__}.{error.__qualname__}"
 
 
-def _names(errors: Iterable[type[BaseException] | str]) -> frozenset[str]:
+def _names(kind: str, name: str, errors: Iterable[type[BaseException] | str]) -> frozenset[str]:
+    if isinstance(errors, str):
+        raise ValueError(f"{name} of kind {kind!r} is one text; it must be a list of errors")  # noqa: TRY004 as its like
     return frozenset(error if isinstance(error, str) else type_name(error) for error in errors)
 
 
@@ -116,10 +119,10 @@ def _check(kind: str, **numbers: float) -> None:
     if not isinstance(kind, str) or not kind:
         raise TypeError('a handler is declared as @job("kind"), with the name of its kind in brackets')
     for name, number in numbers.items():
-        if not number > 0:
-            raise ValueError(f"{name} of kind {kind!r} is {number}; it must be above 0")
+        if not 0 < number < inf:
+            raise ValueError(f"{name} of kind {kind!r} is {number}; it must be above 0, and have an end")
 
 
 def _check_limit(kind: str, name: str, seconds: float) -> None:
-    if not seconds >= 0:
+    if not 0 <= seconds < inf:
         raise ValueError(f"{name} of kind {kind!r} is {seconds}; it must be 0, for no limit, or above")

@@ -62,3 +62,10 @@ def test_a_limit_of_open_files_that_no_child_could_live_with_is_refused(monkeypa
         load()
     monkeypatch.setenv("CONSUMER_POOL__OPEN_FILES", "64")
     assert load().pool.open_files == 64
+
+
+@pytest.mark.parametrize("number", ["inf", "nan"])
+def test_a_time_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch, number: str) -> None:
+    monkeypatch.setenv("CONSUMER_COOLDOWN__FIRST_SECONDS", number)
+    with pytest.raises(ValueError, match=r"cooldown.first_seconds .*finite number"):
+        load()

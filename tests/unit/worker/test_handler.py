@@ -1,4 +1,5 @@
 import time
+from typing import Any
 
 import pytest
 
@@ -38,6 +39,20 @@ def test_a_decorator_without_a_kind_is_explained() -> None:
 def test_a_timeout_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="timeout of kind 'a' is 0; it must be above 0"):
         job("a", timeout=0)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"backoff": -1}, "backoff of kind 'a' is -1; it must be above 0"),
+        ({"timeout": float("inf")}, "timeout of kind 'a' is inf"),
+        ({"budget": float("inf")}, "budget of kind 'a' is inf; it must be 0, for no limit, or above"),
+        ({"retry_on": "KeyError"}, "retry_on of kind 'a' is one text; it must be a list of errors"),
+    ],
+)
+def test_a_policy_that_can_not_be_meant_is_refused(said: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        job("a", **said)
 
 
 def test_time_left_ends_with_the_deadline_or_the_timeout_whichever_is_first() -> None:
