@@ -177,6 +177,8 @@ class MemoryDaemon:
 
     def _run_until(self, moment: int | None) -> None:
         forbid_a_running_loop("MemoryDaemon", "make the test a plain def")
+        if self._loop.is_closed():
+            raise RuntimeError("this MemoryDaemon is closed: its 'with' is over, or the test whose fixture made it")
         for _ in range(STEPS):
             if self._broker.ready:
                 self._process(*self._broker.ready.pop(0))

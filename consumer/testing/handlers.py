@@ -34,8 +34,10 @@ def kinds_of(functions: Iterable[Function], modules: Modules) -> dict[str, Kind]
 
 
 def _imported(modules: Modules) -> tuple[str, ...]:
-    names = (modules,) if isinstance(modules, str) else tuple(modules)
+    names = (modules,) if isinstance(modules, str) or not isinstance(modules, Iterable) else tuple(modules)
     for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f'modules are given by their names, such as "shop", and not as {name!r:.60}')
         import_module(name)
     return names
 
@@ -52,6 +54,8 @@ def _in(modules: Iterable[str]) -> list[Handler]:
 
 
 def _of(function: Function) -> Handler:
+    if not callable(function):
+        raise TypeError(f'{function!r:.60} is no handler: give the decorated function, or its module as modules="…"')
     links = [*_unwrapped(function)]
     found = [each for each in handler.declared if any(each.function is link for link in links)]
     name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', repr(function))}"

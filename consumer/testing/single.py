@@ -50,6 +50,8 @@ def run(
     `chance`: where a wait falls in the range of its jitter, from 0, the shortest, to 1.
     `settings`: a TOML file, of which `[kinds]` counts. `reraise`: let the handler's own error reach the test.
     """
+    if attempt < 1:
+        raise ValueError(f"the first attempt is 1, and there is none before it: {attempt}")
     kind = kind_of(handler, modules)
     policy = _policy(kind.offer.policy, settings)
     if timeout is not None:

@@ -55,6 +55,18 @@ def fn(payload: int) -> int:
     return payload
 
 
+@pytest.mark.parametrize("wanted", [None, "handlers.plain", sys])
+def test_what_is_no_function_is_told_what_a_handler_is_and_how_modules_are_named(wanted: Any) -> None:
+    with pytest.raises(TypeError, match=r" is no handler: give the decorated function, or its module as modules=\"…\""):
+        kinds_of([wanted], ())
+
+
+@pytest.mark.parametrize("modules", [sys, [sys]])
+def test_modules_are_given_by_their_names(modules: Any) -> None:
+    with pytest.raises(TypeError, match=r"by their names, such as \"shop\", and not as <module 'sys'"):
+        kinds_of((), modules)
+
+
 def test_a_function_of_two_kinds_is_named_by_its_kind() -> None:
     with pytest.raises(ValueError, match=r"several kinds \('handlers.other', 'handlers.one'\): name the kind"):
         kind_of(of_two_kinds)

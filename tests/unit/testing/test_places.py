@@ -18,7 +18,7 @@ def daemon(memory_daemon: Callable[..., MemoryDaemon]) -> MemoryDaemon:
 
     def cancel(context: JobContext) -> bool:
         assert not context.cancelled
-        assert daemon.cancel(context.kind, context.key)
+        assert made.cancel(context.kind, context.key)
         return context.cancelled
 
     @job("cancelled")
@@ -39,8 +39,8 @@ def daemon(memory_daemon: Callable[..., MemoryDaemon]) -> MemoryDaemon:
         if context.attempt == 1:
             raise ConnectionError
 
-    daemon = memory_daemon(cancelled, cancelled_async, fails_at_first)
-    return daemon
+    made = memory_daemon(cancelled, cancelled_async, fails_at_first)
+    return made
 
 
 @pytest.mark.parametrize(("kind", "progress"), [("cancelled", ()), ("cancelled_async", ((1.0, "cleaned up"),))])

@@ -1,11 +1,11 @@
-"""A run in this process has the time that one in a child has."""
+"""A run in this process has the time that one in a child has, and is tidied up after like one."""
 
 import asyncio
 import threading
 from typing import Any
 
 from consumer import JobContext, job
-from consumer.testing import run
+from consumer.testing import MemoryDaemon, run
 from consumer.worker.handler import JobTimeout
 
 
@@ -49,3 +49,25 @@ def test_an_async_handler_that_overruns_is_cancelled() -> None:
 
     for payload in (True, False):
         assert run(handler, payload, timeout=0.05).code == "execution_timeout"
+
+
+def test_what_an_async_handler_leaves_in_the_loop_is_cancelled() -> None:
+    ended = []
+
+    async def leftover() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+
+    @job("leaves")
+    async def leaves(payload: Any) -> None:
+        left = asyncio.ensure_future(leftover())
+        await asyncio.sleep(0)
+        assert not left.done()
+
+    with MemoryDaemon(leaves) as daemon:  # whose loop lasts longer than the run
+        daemon.publish("leaves", 1)
+        daemon.run_until_idle()
+        assert ended == ["cancelled"]
+        daemon.runs()[0].expect("succeeded")

@@ -256,6 +256,13 @@ def test_a_payload_that_no_producer_could_send_is_the_tests_mistake() -> None:
         run(invoice, {1, 2})
 
 
+def test_keys_are_text_and_attempts_count_from_1_or_it_is_the_tests_mistake() -> None:
+    with pytest.raises(TypeError, match=r"kind and key of a job are text, and not 'testing.invoice' and 7"):
+        run(invoice, {"number": 7}, key=7)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"the first attempt is 1, and there is none before it: 0"):
+        run(invoice, {"number": 7}, attempt=0)
+
+
 def test_what_a_settings_file_says_of_the_kind_counts_but_for_a_timeout_of_the_tests_own(tmp_path: Path) -> None:
     file = tmp_path / "consumer.toml"
     file.write_text('[kinds."testing.time_left"]\ntimeout_seconds = 20.0\n')
