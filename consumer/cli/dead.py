@@ -42,6 +42,8 @@ def list_letters(
     with errors_as_sentences():
         chosen = settings()
         wanted = choice.wanted(chosen)
+        if groups and (after or oldest_first):
+            fail("--groups has one order and one page: leave out --after and --oldest-first", 2)
         if groups:
             listed = asyncio.run(looks.groups(chosen, wanted, limit))
             rows, name, columns = [group_facts(group) for group in listed.groups], "groups", GROUPS
@@ -74,6 +76,7 @@ def show_letter(
 def export(
     choice: Choice,
     output: Annotated[str, typer.Option(help="A file, which is there whole or not at all.", show_default=False)] = "",
+    as_json: AsJson = False,
 ) -> None:
     """Write letters as lines of JSON, payloads included, the oldest first; 'consumer dead import' reads them."""
     with errors_as_sentences():
@@ -86,7 +89,7 @@ def export(
             count = _write_file(chosen, wanted, Path(output))
         except OSError as error:
             fail(f"{output} can't be written: {error.strerror}", 2)
-        show({"exported": count}, as_json=False)
+        show({"exported": count}, as_json)
 
 
 async def _write(chosen: Settings, wanted: Wanted, file: IO[str]) -> int:
@@ -99,6 +102,10 @@ async def _write(chosen: Settings, wanted: Wanted, file: IO[str]) -> int:
 
 
 def _write_file(chosen: Settings, wanted: Wanted, path: Path) -> int:
+    if path.exists() and not path.is_file():  # a device or a pipe, which nothing may take the place of
+        with path.open("w") as file:
+            return asyncio.run(_write(chosen, wanted, file))
+    path = path.resolve()  # what a link leads to
     with NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         try:
             count = asyncio.run(_write(chosen, wanted, file))

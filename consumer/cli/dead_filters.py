@@ -1,6 +1,6 @@
 """Which dead letters: the options that `list`, `export`, `redrive` and `purge` share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -17,7 +17,7 @@ from schemas.codes import Code
 
 
 def _option(help_: str) -> Any:
-    return Annotated[str, typer.Option(help=help_, show_default=False)]
+    return Annotated[str | None, typer.Option(help=help_, show_default=False)]
 
 
 OPTIONS: dict[str, Any] = {
@@ -37,13 +37,13 @@ class Choice:
     """The options as they were given."""
 
     ids: Sequence[str] | None = None
-    code: str = ""
-    kind: str = ""
-    key: str = ""
-    error_type: str = ""
-    group: str = ""
-    since: str = ""
-    until: str = ""
+    code: str | None = None
+    kind: str | None = None
+    key: str | None = None
+    error_type: str | None = None
+    group: str | None = None
+    since: str | None = None
+    until: str | None = None
 
     def __str__(self) -> str:
         """For the log."""
@@ -52,11 +52,13 @@ class Choice:
 
     def wanted(self, settings: Settings) -> Wanted:
         """Ends with exit code 2 and a sentence where it can't mean anything."""
+        for name, word in self._words():
+            if not word:
+                fail(f"{name} is empty: leave it out to have no such filter", 2)
+            if not word.isprintable():
+                fail(f"{name} holds a character that no letter has", 2)
         if self.code and self.code not in set(Code):
             fail(f"there is no code '{self.code}': docs/messages.md lists them", 2)
-        for name in ("kind", "key", "error_type", "group"):
-            if not getattr(self, name).isprintable():
-                fail(f"--{name.replace('_', '-')} holds a character that no letter has", 2)
         now = clock()
         since = past(self.since, "--since", now) if self.since else None
         until = past(self.until, "--until", now) if self.until else None
@@ -65,14 +67,21 @@ class Choice:
         return Wanted(
             settings.queue,
             ids=frozenset(self.ids) if self.ids else None,
-            code=self.code or None,
-            kind=self.kind or None,
-            key=self.key or None,
-            error_type=self.error_type or None,
-            group=self.group or None,
+            code=self.code,
+            kind=self.kind,
+            key=self.key,
+            error_type=self.error_type,
+            group=self.group,
             since=since,
             until=until,
         )
+
+    def _words(self) -> Iterator[tuple[str, str]]:
+        """One that is empty comes of a variable that a script didn't set: with it the filter would be none at all."""
+        for field in fields(self):
+            word = getattr(self, field.name)
+            if isinstance(word, str):
+                yield f"--{field.name.replace('_', '-')}", word
 
 
 def filtered(command: Callable[..., None]) -> Callable[..., None]:
@@ -83,8 +92,7 @@ def filtered(command: Callable[..., None]) -> Callable[..., None]:
         command(Choice(**{name: given.pop(name) for name in OPTIONS}), **given)
 
     shared = [
-        Parameter(name, Parameter.KEYWORD_ONLY, annotation=option, default=None if name == "ids" else "")
-        for name, option in OPTIONS.items()
+        Parameter(name, Parameter.KEYWORD_ONLY, annotation=option, default=None) for name, option in OPTIONS.items()
     ]
     own = [item.replace(kind=Parameter.KEYWORD_ONLY) for item in [*signature(command).parameters.values()][1:]]
     run.__signature__ = Signature([*shared, *own])  # type: ignore[attr-defined]

@@ -33,7 +33,7 @@ def redrive(
         typer.Option(min=1, help="Send so many first, and the others only if all of them succeed.", show_default=False),
     ] = None,
     canary_timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for that.")] = 60.0,
-    max_redrives: Annotated[int, typer.Option(min=1, help="Leave out what was redriven so often.")] = 5,
+    max_redrives: Annotated[int, typer.Option(min=1, max=1_000, help="Leave out what was redriven so often.")] = 5,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many would go.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -61,17 +61,22 @@ def redrive(
 def purge(
     choice: Choice,
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Throw dead letters away for good. Shows what would go, and does it with --yes or after you typed its count."""
     with errors_as_sentences():
         chosen = settings()
         wanted, until = _wanted(chosen, choice), clock() + 1
-        listed = asyncio.run(looks.groups(chosen, wanted, SHOWN_GROUPS))
-        if not yes:
-            table([group_facts(group) for group in listed.groups], GROUPS)
-            if not listed.count or not sys.stdin.isatty():
-                show({"would_be_purged": listed.count}, as_json=False)
+        if dry_run or not yes:
+            listed = asyncio.run(looks.groups(chosen, wanted, SHOWN_GROUPS))
+            groups = [group_facts(group) for group in listed.groups]
+            if as_json:
+                show({"would_be_purged": listed.count, "groups": groups}, as_json)
+                return
+            table(groups, GROUPS)
+            if dry_run or not listed.count or not sys.stdin.isatty():
+                show({"would_be_purged": listed.count}, as_json)
                 return
             _confirm(listed.count)
         purged = asyncio.run(purges.purge(chosen, purges.Purge(wanted, printable(str(choice)), until)))

@@ -6,9 +6,10 @@ from typing import NoReturn
 
 
 def main() -> None:
-    signal.signal(signal.SIGTERM, _leave)
-    signal.signal(signal.SIGINT, _leave)
-    if sys.argv[1:2] == ["run"] and set(sys.argv[2:]) <= {"--json"}:
+    is_daemon = sys.argv[1:2] == ["run"]
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _leave if is_daemon else _break_off)
+    if is_daemon and set(sys.argv[2:]) <= {"--json"}:
         # the daemon paints nothing, and typer and structlog would load rich and pygments: 4 MB in every pod
         sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
     from consumer.cli.commands import app_with  # noqa: PLC0415 see above
@@ -19,3 +20,9 @@ def main() -> None:
 def _leave(*_: object) -> NoReturn:
     """Nothing is in hand yet."""
     sys.exit(0)
+
+
+def _break_off(number: int, _: object) -> NoReturn:
+    """A command that was half-way must not look like one that came to its end."""
+    sys.stderr.write("consumer: interrupted\n")
+    sys.exit(128 + number)

@@ -27,12 +27,12 @@ async def watch(store: Store, sent: Sequence[Letter], canary: Canary, interrupte
     loop = asyncio.get_running_loop()
     deadline = loop.time() + canary.patience
     waiting = list(sent)
-    while waiting := [letter for letter in waiting if not await _has_succeeded(store, letter, len(sent))]:
+    while waiting := [letter for letter in waiting if not await _has_succeeded(store, letter)]:
         if loop.time() >= deadline:
             first = waiting[0]
             raise Unfinished(
                 f"the canary stopped: {len(waiting)} of {len(sent)} redriven letters did not succeed within "
-                f"{canary.patience:g} s, the first is {first.id} ({_name(first)}); all others are in the queue"
+                f"{canary.patience:g} s, the first is {first.id} ({_name(first)})"
             )
         with suppress(TimeoutError):
             await asyncio.wait_for(interrupted.wait(), BETWEEN_LOOKS)
@@ -40,7 +40,7 @@ async def watch(store: Store, sent: Sequence[Letter], canary: Canary, interrupte
             return
 
 
-async def _has_succeeded(store: Store, letter: Letter, sent: int) -> bool:
+async def _has_succeeded(store: Store, letter: Letter) -> bool:
     row = None
     if letter.kind is not None and letter.key is not None:
         row = await store.find(letter.kind, letter.key)
@@ -48,10 +48,7 @@ async def _has_succeeded(store: Store, letter: Letter, sent: int) -> bool:
     if answer is False:
         assert row is not None
         why = f" ({row.fault.code}: {row.fault.error_type})" if row.fault else ""
-        raise Unfinished(
-            f"the canary stopped: letter {letter.id} ({_name(letter)}) {row.status} again{why}; "
-            f"{sent} letters were redriven, all others are in the queue"
-        )
+        raise Unfinished(f"the canary stopped: letter {letter.id} ({_name(letter)}) {row.status} again{why}")
     return answer is True
 
 

@@ -3,13 +3,13 @@
 import asyncio
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from config.settings import Settings
 from consumer.broker.deadletters import PREFETCH, DeadLetters, dead_letters
 from consumer.core.decode import DecodeRules, decode
-from consumer.core.errors import ConsumerError
+from consumer.core.errors import ConsumerError, Unfinished
 from consumer.core.job import Message
 from consumer.core.letter_index import LetterIndex, Wanted
 from consumer.core.letters import Letter, State, letter_of
@@ -38,12 +38,21 @@ class Desk:
             yield taken[0], self.letter(taken[1])
 
     async def matching(self, wanted: Wanted) -> AsyncGenerator[tuple[int, Letter]]:
-        """Of these, what is wanted; the others are held."""
+        """Of these, what is wanted; the others are held. Letters that are named are looked for until all are found."""
+        sought = set(wanted.ids or ())
         async for tag, letter in self.letters():
+            sought.discard(letter.id)
             if wanted.matches(letter):
                 yield tag, letter
             else:
                 self.queue.hold(tag)
+            if wanted.ids and not sought:
+                return
+        if sought and not self.interrupted.is_set():
+            raise Unfinished(
+                f"letter {min(sought)} is not in the queue now: somebody may have it in hand, else 'consumer dead "
+                "index' takes it off the list"
+            )
 
     def letter(self, message: Message) -> Letter:
         job = decode(message, self.rules)
@@ -80,10 +89,31 @@ class Removal:
         self._step = step
         self._clock = clock
         self._places = asyncio.Semaphore(PREFETCH)
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._gone: list[Letter] = []
         self._failure: ConsumerError | None = None
         self.done = 0
+
+    @asynccontextmanager
+    async def under_way(self) -> AsyncIterator[None]:
+        """At the end all is settled. Where it ends early, say how far it came."""
+        try:
+            try:
+                yield
+            finally:
+                await self.settled()
+            if self._desk.interrupted.is_set():
+                raise Unfinished("interrupted" if self.done else "interrupted: nothing was changed")
+        except ConsumerError as error:
+            if not self.done:
+                raise
+            raise Unfinished(f"{error}; {self.done} letters were {self._state}, all others are in the queue") from None
+
+    async def take(self, wanted: Wanted) -> None:
+        """All of them."""
+        async with self.under_way(), aclosing(self._desk.matching(wanted)) as letters:
+            async for tag, letter in letters:
+                await self.begin(tag, letter)
 
     async def begin(self, tag: int, letter: Letter) -> None:
         """Wait for a place only; many are under way at a time."""
@@ -91,15 +121,15 @@ class Removal:
         if self._failure is not None:
             raise self._failure
         task = asyncio.create_task(self._take_out(tag, letter))
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         if len(self._gone) >= MARKED_AT_ONCE:
             await self._tell_index()
 
     async def settled(self) -> None:
         """Return when nothing is under way and the index knows all; raise what went wrong."""
-        if self._under_way:
-            await asyncio.wait(self._under_way)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
         await self._tell_index()
         if self._failure is not None:
             raise self._failure

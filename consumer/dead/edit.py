@@ -1,12 +1,11 @@
 """One dead letter with its payload put right: checked by the kind's own model, then sent to work."""
 
-from contextlib import aclosing
 from dataclasses import replace
 
 from config.settings import Settings
 from consumer.core.correction import corrected
 from consumer.core.decode import DecodeRules, decode
-from consumer.core.errors import SettingsError, Unfinished
+from consumer.core.errors import SettingsError
 from consumer.core.job import Message, Refusal
 from consumer.core.letter_index import Wanted
 from consumer.core.letters import Letter, State
@@ -30,18 +29,7 @@ async def edit(settings: Settings, letter_id: str, payload: bytes) -> Letter:
             async def send(found: Letter) -> None:
                 await publisher.publish(copier.redrive(corrected(found.message, payload, rules)))
 
-            removal = Removal(at, State.EDITED, send)
-            wanted = Wanted(letter.queue, ids=frozenset({letter_id}))
-            async with aclosing(at.matching(wanted)) as letters:
-                async for tag, found in letters:
-                    await removal.begin(tag, found)
-                    break
-            await removal.settled()
-            if not removal.done:
-                raise Unfinished(
-                    f"letter {letter_id} is not in the queue now: nothing was changed; somebody may have it in hand, "
-                    "else 'consumer dead index' takes it off the list"
-                )
+            await Removal(at, State.EDITED, send).take(Wanted(letter.queue, ids=frozenset({letter_id})))
     return replace(letter, state=State.EDITED)
 
 

@@ -4,16 +4,17 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 
 from config.settings import Settings
-from consumer.broker.connection import connect, open_channel
-from consumer.broker.deadletters import DeadLetters
+from consumer.broker.deadletters import dead_letters
 from consumer.core.errors import BrokerUnavailable, SettingsError, TopologyError
 from consumer.core.letter_index import Group, LetterIndex, Wanted
-from consumer.core.letters import Entry, Letter, State
+from consumer.core.letters import ID, Entry, Letter, State
+from consumer.dead.batches import batches
 from consumer.operations import closing_store
 from consumer.wiring import broker_of, topology_of
 
-EXPORTED_AT_ONCE = 50
-"""Whole letters in memory."""
+LISTED_AT_ONCE = 500
+NAMED = 40
+"""Characters of what may be anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +52,21 @@ async def export(settings: Settings, wanted: Wanted) -> AsyncIterator[Letter]:
     after = None
     async with closing_store(settings) as store:
         await known(store.letters, wanted.ids or ())
-        while found := await store.letters.page(wanted, EXPORTED_AT_ONCE, after=after, oldest_first=True):
-            for letter in await store.letters.letters([entry.id for entry in found]):
-                yield letter
+        while found := await store.letters.page(wanted, LISTED_AT_ONCE, after=after, oldest_first=True):
+            for batch in batches(found, lambda entry: entry.size):
+                for letter in await store.letters.letters([entry.id for entry in batch]):
+                    yield letter
             after = found[-1].id
 
 
 async def known(index: LetterIndex, ids: Collection[str]) -> Sequence[Letter]:
     """Raise SettingsError where one of them isn't."""
-    letters = await index.letters(ids)
+    letters = await index.letters([name for name in ids if ID.fullmatch(name)])
     unknown = sorted(set(ids) - {letter.id for letter in letters})
     if unknown:
         raise SettingsError(
-            f"there is no dead letter {unknown[0]}: 'consumer dead list' has those that the index knows, and "
-            "'consumer dead index' takes up those that it doesn't"
+            f"there is no dead letter {unknown[0][:NAMED]!a}: 'consumer dead list' has those that the index knows, "
+            "and 'consumer dead index' takes up those that it doesn't"
         )
     return letters
 
@@ -87,15 +89,10 @@ async def _difference(settings: Settings, index: LetterIndex) -> str:
     topology = topology_of(settings)
     indexed = await index.count(Wanted(topology.queue))
     try:
-        connection = await connect(broker_of(settings), "dead letters")
-    except BrokerUnavailable as error:
-        return f"the queue can't be asked: {error}"
-    try:
-        depth = await DeadLetters(await open_channel(connection), topology.dead_queue, 0).depth()
+        async with dead_letters(broker_of(settings), topology.dead_queue) as queue:
+            depth = await queue.depth()
     except (BrokerUnavailable, TopologyError) as error:
         return f"the queue can't be asked: {error}"
-    finally:
-        await connection.hang_up()
     if depth.ready == indexed:
         return ""
     busy = f", while {depth.consumers} others have letters in hand" if depth.consumers else ""

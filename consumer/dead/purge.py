@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 import structlog
 
 from config.settings import Settings
-from consumer.core.errors import Unfinished
 from consumer.core.letter_index import Wanted
 from consumer.core.letters import Letter, State
 from consumer.dead.desk import Removal, desk
@@ -26,13 +25,9 @@ async def purge(settings: Settings, order: Purge) -> int:
     async with closing_store(settings) as store, desk(settings, store.letters) as at:
         removal = Removal(at, State.PURGED, _nothing)
         try:
-            async for tag, letter in at.matching(replace(order.wanted, until=limit)):
-                await removal.begin(tag, letter)
+            await removal.take(replace(order.wanted, until=limit))
         finally:
-            await removal.settled()
             _tell(order, removal.done)
-    if at.interrupted.is_set():
-        raise Unfinished(f"interrupted: {removal.done} letters were purged, the others are in the queue")
     return removal.done
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from config.settings import Settings
 from consumer.broker.deadletters import PREFETCH
-from consumer.core.errors import Unfinished
 from consumer.core.letter_index import Wanted
 from consumer.core.letters import Letter, State
 from consumer.core.parcels import Copier
@@ -85,18 +84,13 @@ class Redrive:
 
     async def run(self) -> Redriven:
         left = self._order.limit
-        try:
-            async with aclosing(self._desk.matching(self._order.wanted)) as letters:
-                if (canary := self._order.canary) is not None:
-                    sent = await self._send(letters, min(canary.count, left))
-                    await self._removal.settled()
-                    await watch(self._store, sent, canary, self._desk.interrupted)
-                    left -= len(sent)
-                await self._send(letters, left)
-        finally:
-            await self._removal.settled()
-        if self._desk.interrupted.is_set():
-            raise Unfinished(f"interrupted: {self._removal.done} letters were redriven, the others are in the queue")
+        async with self._removal.under_way(), aclosing(self._desk.matching(self._order.wanted)) as letters:
+            if (canary := self._order.canary) is not None:
+                sent = await self._send(letters, min(canary.count, left))
+                await self._removal.settled()
+                await watch(self._store, sent, canary, self._desk.interrupted)
+                left -= len(sent)
+            await self._send(letters, left)
         return Redriven(self._removal.done, self._capped)
 
     async def _send(self, letters: AsyncGenerator[tuple[int, Letter]], limit: float) -> list[Letter]:

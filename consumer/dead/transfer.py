@@ -1,9 +1,8 @@
 """Exported letters back into the dead-letter queue and its index, under the ids that they had."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from config.settings import Settings
 from consumer.broker.publisher import AmqpPublisher
@@ -14,10 +13,9 @@ from consumer.core.letter_index import LetterIndex, Wanted
 from consumer.core.letter_lines import Exported, exported
 from consumer.core.letters import letter_of
 from consumer.core.parcels import Copier
+from consumer.dead.batches import batches
 from consumer.operations import closing_store, publishing
 from consumer.wiring import clock, rules_of, topology_of
-
-AT_ONCE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +41,13 @@ def check(settings: Settings, name: str, lines: Iterable[str]) -> None:
             )
 
 
-async def bring_back(settings: Settings, lines: Iterator[str]) -> Imported:
+async def bring_back(settings: Settings, lines: Iterable[str]) -> Imported:
     """Lines that were checked. Each letter is confirmed, and then in the index: a second import adds none of them."""
     counts = Imported(0, 0)
     async with closing_store(settings) as store, publishing(settings) as publisher:
         desk = Incoming(settings, store.letters, publisher)
-        while batch := {letter.id: letter for letter in map(exported, islice(lines, AT_ONCE))}:
-            added = await desk.add(batch)
+        for batch in batches(map(exported, lines), lambda letter: len(letter.message.body)):
+            added = await desk.add({letter.id: letter for letter in batch})
             counts = Imported(counts.added + added, counts.known + len(batch) - added)
     return counts
 

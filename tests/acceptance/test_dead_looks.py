@@ -134,12 +134,13 @@ async def test_index_and_queue_that_differ_are_told_and_compared_with_one_look(a
 
 
 WRONG = {
-    ("list", "--after", "1d"): "there is no dead letter 1d",
+    ("list", "--after", "1d"): "there is no dead letter '1d'",
     ("export", "--output", "/nowhere/at/all"): "can't be written",
     ("import", "/nowhere/at/all"): "can't be read",
-    ("redrive", "1d"): "there is no dead letter 1d",
+    ("redrive", "1d"): "there is no dead letter '1d'",
     ("purge", "--code", "nonsense", "--yes"): "there is no code 'nonsense'",
-    ("edit", "1d", "--payload", "1"): "there is no dead letter 1d",
+    ("purge", "--kind", "", "--yes"): "--kind is empty",
+    ("edit", "1d", "--payload", "1"): "there is no dead letter '1d'",
     ("edit", "1d", "--payload", "{"): "the payload is not acceptable JSON",
 }
 

@@ -71,7 +71,7 @@ async def test_a_redrive_that_is_killed_or_told_to_stop_loses_nothing_and_runs_n
                 process.send_signal(number)
                 _, said = await asyncio.wait_for(process.communicate(), PATIENCE)
                 assert process.returncode == code
-                assert number is signal.SIGKILL or b"interrupted: " in said
+                assert number is signal.SIGKILL or b"interrupted; " in said
             assert (await redrive(chosen)).code == 0
             await all_are("succeeded", postgres_url, COUNT)
         assert sorted(mark.key for mark in marks.all) == sorted(keys("k", COUNT))

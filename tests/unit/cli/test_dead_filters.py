@@ -32,6 +32,8 @@ def test_durations_count_back_from_now() -> None:
         (Choice(since="1h", until="2h"), "--since is not before --until"),
         (Choice(error_type="\x1b"), "--error-type holds a character"),
         (Choice(key="half \udcff"), "--key holds a character"),
+        (Choice(kind=""), "--kind is empty"),
+        (Choice(code="rejected", since=""), "--since is empty"),
     ],
 )
 def test_a_filter_that_no_letter_can_match_is_refused(
@@ -56,5 +58,5 @@ def test_a_command_gets_the_options_and_its_own_and_is_handed_a_choice() -> None
         given.append((choice, limit))
 
     assert [*signature(command).parameters] == [*OPTIONS, "limit"]
-    command(**dict.fromkeys(OPTIONS, ""), limit=7)
-    assert given == [(Choice(ids=""), 7)]
+    command(**dict.fromkeys(OPTIONS), limit=7)
+    assert given == [(Choice(), 7)]
