@@ -10,7 +10,10 @@ from consumer.core.strict_json import StrictJsonError, loads
 from consumer.worker.json_text import json_text
 
 MAX_KIND = 200
+MAX_KIND_BYTES = 255
+"""It travels in a property. A key that is too long for one finds place in a header."""
 MAX_KEY = 500
+MAX_QUEUE = 200
 MOST = 1_000
 MAX_BYTES = 1024 * 1024
 FRAME_LIMIT = 8 * MAX_BYTES
@@ -74,7 +77,9 @@ def _check_names(kind: object, key: object, queue: object) -> None:
     for name, value, limit in (("kind", kind, MAX_KIND), ("key", key, MAX_KEY)):
         if fault := flaw(value or None, limit):
             raise ValueError(f"the {name} of a follow-up {fault}: it is text of 1 to {limit} characters")
-    if queue is not None and not (isinstance(queue, str) and _QUEUE.fullmatch(queue)):
+    if len(str(kind).encode()) > MAX_KIND_BYTES:
+        raise ValueError(f"the kind of a follow-up has more than the {MAX_KIND_BYTES} bytes of a property")
+    if queue is not None and not (isinstance(queue, str) and len(queue) <= MAX_QUEUE and _QUEUE.fullmatch(queue)):
         raise ValueError("the queue of a follow-up is the short name of a work queue, such as 'default', or None")
 
 

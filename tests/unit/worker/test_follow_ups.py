@@ -58,11 +58,13 @@ def test_names_have_the_limits_that_the_daemon_goes_by() -> None:
     [
         ({"kind": ""}, "the kind of a follow-up is missing"),
         ({"kind": "x" * 201}, "the kind of a follow-up is longer than 200 characters"),
+        ({"kind": "é" * 128}, "the kind of a follow-up has more than the 255 bytes of a property"),
         ({"kind": 7}, "the kind of a follow-up is not text"),
         ({"key": ""}, "the key of a follow-up is missing"),
         ({"key": "x" * 501}, "the key of a follow-up is longer than 500 characters"),
         ({"key": "a\0b"}, "the key of a follow-up holds a control character"),
         ({"queue": ""}, "the queue of a follow-up is the short name of a work queue"),
+        ({"queue": ".".join(["x" * 50] * 5)}, "the queue of a follow-up is the short name of a work queue"),
         ({"queue": "a b"}, "the queue of a follow-up is the short name of a work queue"),
         ({"delay": -1}, "a follow-up waits for 0 to"),
         ({"delay": float("nan")}, "a follow-up waits for 0 to"),
