@@ -48,14 +48,15 @@ class SharedCooling:
     async def keep(self) -> None:
         """Tell the store and learn from it, until cancelled."""
         while True:
-            await told(self._told, EVERY)
             self._told.clear()
             try:
                 await self._share()
                 self._cooling.learn(await self._store.cooldowns(), self._clock())
-            except StoreUnavailable:
-                await asyncio.sleep(EVERY)  # the news stay here; whoever writes results says that the store is away
-            self._show()
+            except StoreUnavailable:  # the news stay here; whoever writes results says that the store is away
+                await asyncio.sleep(EVERY)
+            else:
+                self._show()
+                await told(self._told, EVERY)
 
     async def _share(self) -> None:
         while self._news:

@@ -99,9 +99,11 @@ class Cooling:
         known = {cooldown.kind: cooldown.until for cooldown in shared}
         for kind, until in known.items():
             state = self._kinds[kind]
-            state.shared = True
             if until > max(state.until, now):
                 state.begin(until, now)
+            elif not (state.until or state.shared):
+                state.until = until
+            state.shared = True
         for kind, state in self._kinds.items():
             if state.shared and kind not in known:
                 state.close()

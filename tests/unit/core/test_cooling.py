@@ -117,6 +117,14 @@ def test_what_another_replica_saw_counts_here_too_and_so_does_its_end() -> None:
     assert state.states() == {"a": False}
 
 
+def test_who_comes_when_the_time_is_over_but_nobody_has_seen_it_up_only_probes() -> None:
+    state = cooling()
+    state.learn([Cooldown("a", NOW - 1, "x")], NOW)
+    assert state.states() == {"a": True}
+    assert [state.enter("a", NOW) is None for _ in range(3)] == [True, False, False]
+    assert state.heard("a", DONE, NOW + 1) == Cooldown("a", 0, "a probe succeeded")
+
+
 def test_our_own_cooldown_is_not_ended_by_a_store_that_has_not_heard_of_it() -> None:
     state = cooling()
     state.heard("a", down(10), NOW)
