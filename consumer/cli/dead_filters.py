@@ -12,6 +12,7 @@ from config.settings import Settings
 from consumer.cli.output import fail
 from consumer.cli.when import past
 from consumer.core.letter_index import Wanted
+from consumer.core.letters import GROUP
 from consumer.wiring import clock
 from schemas.codes import Code
 
@@ -55,10 +56,12 @@ class Choice:
         for name, word in self._words():
             if not word:
                 fail(f"{name} is empty: leave it out to have no such filter", 2)
-            if not word.isprintable():
-                fail(f"{name} holds a character that no letter has", 2)
+            if not _is_text(word):
+                fail(f"{name} is not UTF-8, and all that letters say is", 2)
         if self.code and self.code not in set(Code):
             fail(f"there is no code '{self.code}': docs/messages.md lists them", 2)
+        if self.group and not GROUP.fullmatch(self.group):
+            fail(f"--group '{self.group}' can be none: 'consumer dead list --groups' names them", 2)
         now = clock()
         since = past(self.since, "--since", now) if self.since else None
         until = past(self.until, "--until", now) if self.until else None
@@ -82,6 +85,15 @@ class Choice:
             word = getattr(self, field.name)
             if isinstance(word, str):
                 yield f"--{field.name.replace('_', '-')}", word
+
+
+def _is_text(word: str) -> bool:
+    """What isn't reaches us as halves of surrogate pairs, which no database takes."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def filtered(command: Callable[..., None]) -> Callable[..., None]:

@@ -101,7 +101,7 @@ def _cell(name: str, value: Any) -> str:
     if name.endswith("_at"):
         return f"{value[:19]}Z"
     text = printable(" ".join(str(value).split()))
-    limit = ERROR_WIDTH if name == "error_message" else NAME_WIDTH
+    limit = ERROR_WIDTH if name.startswith("error_") else NAME_WIDTH
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

@@ -25,6 +25,8 @@ COUNT_LIMIT = 2**31 - 1
 ID_LENGTH = 20
 """Hexadecimal digits."""
 ID = re.compile(f"[0-9a-f]{{{ID_LENGTH}}}")
+GROUP_LENGTH = 12
+GROUP = re.compile(f"[0-9a-f]{{{GROUP_LENGTH}}}")
 _ANY = 2 ** (2 * ID_LENGTH)
 
 _VARIABLE = re.compile(
@@ -130,7 +132,7 @@ def generation_of(message: Message) -> int:
 
 def group_of(code: str, error_type: str, error_message: str) -> str:
     """The same for errors that differ only in what is particular to one job: numbers, ids, quoted parts."""
-    return _digest(code, error_type, " ".join(_VARIABLE.sub("#", error_message).split()))[:12]
+    return _digest(code, error_type, " ".join(_VARIABLE.sub("#", error_message).split()))[:GROUP_LENGTH]
 
 
 def plain(text: Any, limit: int) -> str:

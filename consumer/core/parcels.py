@@ -144,20 +144,20 @@ def _copy(message: Message, account: dict[str, Any]) -> Message:
 
 
 def _fitted(account: dict[str, Any]) -> dict[str, Any]:
-    """Give up the least useful headers first where all of them don't fit into a frame, and name them."""
+    """Where all of them don't fit into a frame, take the most useful headers that do, and name the others."""
     size = {name: _size(name) + _size(value) for name, value in account.items()}
     if sum(size.values()) <= HEADER_BUDGET:
         return account
-    ours = (headers.ERROR_TRACEBACK, headers.HISTORY)
-    foreign = sorted((n for n in account if not n.startswith(headers.OURS_PREFIX)), key=size.__getitem__)
-    dropped: list[str] = []
-    for name in (*ours, *reversed(foreign)):
-        if name in account:
-            dropped.append(name)
-        if sum(size.values()) - sum(size[n] for n in dropped) <= HEADER_BUDGET:
-            break
-    kept = {name: value for name, value in account.items() if name not in dropped}
-    return {**kept, headers.DROPPED: ",".join(dropped)[:1000]}
+    last = [name for name in (headers.HISTORY, headers.ERROR_TRACEBACK) if name in account]
+    ours = [name for name in account if name.startswith(headers.OURS_PREFIX) and name not in last]
+    foreign = sorted(account.keys() - {*ours, *last}, key=size.__getitem__)
+    kept, room = set(ours), HEADER_BUDGET - sum(size[name] for name in ours)
+    for name in (*foreign, *last):
+        if size[name] <= room:
+            kept.add(name)
+            room -= size[name]
+    dropped = ",".join(name for name in account if name not in kept)
+    return {**{name: value for name, value in account.items() if name in kept}, headers.DROPPED: dropped[:1000]}
 
 
 def _size(value: Any) -> int:

@@ -30,8 +30,8 @@ def test_durations_count_back_from_now() -> None:
     [
         (Choice(code="nonsense"), "there is no code 'nonsense'"),
         (Choice(since="1h", until="2h"), "--since is not before --until"),
-        (Choice(error_type="\x1b"), "--error-type holds a character"),
-        (Choice(key="half \udcff"), "--key holds a character"),
+        (Choice(key="half \udcff"), "--key is not UTF-8"),
+        (Choice(group="4e7d"), "--group '4e7d' can be none"),
         (Choice(kind=""), "--kind is empty"),
         (Choice(code="rejected", since=""), "--since is empty"),
     ],
@@ -43,6 +43,12 @@ def test_a_filter_that_no_letter_can_match_is_refused(
         choice.wanted(Settings())
     assert left.value.exit_code == 2
     assert wrong in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["日本🙂", "right to left \u202e", "no\u00a0break", 'it\'s "quoted"'])
+def test_a_name_that_a_message_may_have_can_be_asked_for(name: str) -> None:
+    wanted = Choice(kind=name, key=name).wanted(Settings())
+    assert (wanted.kind, wanted.key) == (name, name)
 
 
 def test_a_time_that_is_none_is_refused() -> None:
