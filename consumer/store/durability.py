@@ -3,20 +3,20 @@
 from collections.abc import Mapping
 
 COMMITS = ("synchronous_commit", "fsync")
-SECONDS = 5.0
 
 
 async def durability(url: str) -> Mapping[str, str]:
     """What PostgreSQL's settings say of it, for sessions of our user; nothing for other stores.
 
-    Raises what the driver does: whoever asks has opened the store before.
+    Raises StoreUnavailable.
     """
     if not url.startswith(("postgresql://", "postgres://")):
         return {}
-    import asyncpg  # noqa: PLC0415 - only where it is used
+    from consumer.store.postgres_open import sessions_to  # noqa: PLC0415 - only where it is used
 
-    session = await asyncpg.connect(url, timeout=SECONDS, command_timeout=SECONDS, statement_cache_size=0)
+    sessions = sessions_to(url, prepared_statements=False)
     try:
-        return {name: await session.fetchval(f"SHOW {name}") for name in COMMITS}
+        async with sessions.lend() as session:
+            return {name: await session.fetchval(f"SHOW {name}") for name in COMMITS}
     finally:
-        await session.close(timeout=SECONDS)
+        await sessions.close()

@@ -15,13 +15,17 @@ from consumer.store.sessions import Sessions
 CONNECT_SECONDS = 5.0
 COMMAND_SECONDS = 10.0
 STATEMENTS_KEPT = 100
+SCRIPT_SECONDS = 3600.0
+"""For a script of a migration: an index of a large table takes its time, and whoever gave up would begin anew."""
+LOCK_MS = 5000
+"""How long a script may wait for a lock, since everybody else waits behind it."""
 MIGRATION_LOCK = int.from_bytes(b"consumer")
 
 _HOST = r"(\[[0-9a-fA-F:]+\]|[\w.\-]*)(:\d+)?"
 _PLACE = re.compile(rf"{_HOST}(,{_HOST})*(/[\w.\-]*)?")
 
 
-async def open_postgres(url: str, origin: str, *, prepared_statements: bool) -> PostgresBackend:
+def sessions_to(url: str, *, prepared_statements: bool) -> Sessions:
     connect = partial(
         asyncpg.connect,
         url,
@@ -29,8 +33,11 @@ async def open_postgres(url: str, origin: str, *, prepared_statements: bool) -> 
         command_timeout=COMMAND_SECONDS,
         statement_cache_size=STATEMENTS_KEPT if prepared_statements else 0,
     )
-    place = _place(url)
-    sessions = Sessions(connect, place)
+    return Sessions(connect, _place(url))
+
+
+async def open_postgres(url: str, origin: str, *, prepared_statements: bool) -> PostgresBackend:
+    sessions = sessions_to(url, prepared_statements=prepared_statements)
     try:
         async with sessions.lend() as session, session.transaction():
             await _migrate(session)
@@ -61,9 +68,10 @@ async def _migrate(session: asyncpg.Connection) -> None:
     if await session.fetchval("SELECT to_regclass('consumer_migrations')") is None:
         await session.execute("CREATE TABLE consumer_migrations (name text PRIMARY KEY)")
     done = {record["name"] for record in await session.fetch("SELECT name FROM consumer_migrations")}
+    await session.execute(f"SET LOCAL lock_timeout = {LOCK_MS}")
     for name, script in scripts("postgres"):
         if name not in done:
-            await session.execute(script)
+            await session.execute(script, timeout=SCRIPT_SECONDS)
             await session.execute("INSERT INTO consumer_migrations (name) VALUES ($1)", name)
 
 

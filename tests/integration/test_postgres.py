@@ -73,6 +73,29 @@ async def test_eight_starters_migrate_one_empty_database(postgres_url: str) -> N
         )
 
 
+async def test_a_migration_may_take_longer_than_any_other_statement(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_open, "COMMAND_SECONDS", 0.2)
+    monkeypatch.setattr(postgres_open, "scripts", lambda _: [("slow", "SELECT pg_sleep(0.4)")])
+    async with opened(postgres_url), connected(postgres_url) as connection:
+        assert await connection.fetchval("SELECT name FROM consumer_migrations") == "slow"
+
+
+async def test_a_migration_does_not_let_others_wait_behind_it_for_a_lock(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await (await open_store(postgres_url)).close()
+    monkeypatch.setattr(postgres_open, "LOCK_MS", 10)
+    monkeypatch.setattr(postgres_open, "scripts", lambda _: [("wide", "ALTER TABLE consumer_jobs ADD COLUMN wide int")])
+    async with connected(postgres_url) as other, other.transaction():
+        await other.execute("SELECT FROM consumer_jobs")
+        with pytest.raises(StoreUnavailable, match="lock timeout"):
+            await open_store(postgres_url)
+    async with opened(postgres_url) as store:
+        assert await run_of(store, claim_of())
+
+
 async def test_four_replicas_race_for_two_hundred_keys_and_each_runs_once(postgres_url: str) -> None:
     stores = await asyncio.gather(*(open_store(postgres_url) for _ in range(4)))
 
