@@ -9,100 +9,63 @@ from consumer.core.job import Fault
 from consumer.core.row import Failure, Row, Status
 from schemas.codes import Code
 
-COLUMNS = (
-    "kind",
-    "key",
-    "status",
-    "attempt",
-    "generation",
-    "crashes",
-    "token",
-    "owner",
-    "lease_until",
-    "fingerprint",
-    "payload",
-    "result",
-    "error_code",
-    "error_type",
-    "error_message",
-    "error_traceback",
-    "history",
-    "submitted_at",
-    "first_seen_at",
-    "started_at",
-    "finished_at",
-    "due_at",
-    "deadline",
-    "swept_at",
-    "cpu_seconds",
-    "peak_memory",
-    "progress",
-    "progress_note",
-)
+TYPES = {
+    "kind": "text",
+    "key": "text",
+    "status": "text",
+    "attempt": "int",
+    "generation": "int",
+    "crashes": "int",
+    "token": "bigint",
+    "owner": "text",
+    "lease_until": "bigint",
+    "fingerprint": "bytea",
+    "payload": "bytea",
+    "result": "json",
+    "error_code": "text",
+    "error_type": "text",
+    "error_message": "text",
+    "error_traceback": "text",
+    "history": "json",
+    "submitted_at": "bigint",
+    "first_seen_at": "bigint",
+    "started_at": "bigint",
+    "finished_at": "bigint",
+    "due_at": "bigint",
+    "deadline": "bigint",
+    "swept_at": "bigint",
+    "cpu_seconds": "float8",
+    "peak_memory": "bigint",
+    "progress": "float8",
+    "progress_note": "text",
+}
+"""Every column, with its type in PostgreSQL."""
+COLUMNS = tuple(TYPES)
+_TRANSLATED = {"status", "result", "error_code", "error_type", "error_message", "error_traceback", "history"}
+_AS_THEY_ARE = tuple(name for name in COLUMNS if name not in _TRANSLATED)
 
 
-def to_columns(row: Row) -> tuple[Any, ...]:
-    """Values in the order of COLUMNS. A result is JSON text, so it is stored as text."""
+def to_columns(row: Row) -> dict[str, Any]:
+    """A result is JSON text, so it is stored as text."""
     fault = row.fault
-    return (
-        row.kind,
-        row.key,
-        row.status.value,
-        row.attempt,
-        row.generation,
-        row.crashes,
-        row.token,
-        row.owner,
-        row.lease_until,
-        row.fingerprint,
-        row.payload,
-        None if row.result is None else row.result.decode(),
-        fault and fault.code.value,
-        fault and fault.error_type,
-        fault and fault.message,
-        fault and fault.traceback,
-        _history_text(row.history),
-        row.submitted_at,
-        row.first_seen_at,
-        row.started_at,
-        row.finished_at,
-        row.due_at,
-        row.deadline,
-        row.swept_at,
-        row.cpu_seconds,
-        row.peak_memory,
-        row.progress,
-        row.progress_note,
-    )
+    return {name: getattr(row, name) for name in _AS_THEY_ARE} | {
+        "status": row.status.value,
+        "result": None if row.result is None else row.result.decode(),
+        "error_code": fault and fault.code.value,
+        "error_type": fault and fault.error_type,
+        "error_message": fault and fault.message,
+        "error_traceback": fault and fault.traceback,
+        "history": _history_text(row.history),
+    }
 
 
 def to_row(record: Mapping[str, Any]) -> Row:
     return Row(
-        kind=record["kind"],
-        key=record["key"],
+        **{name: record[name] for name in _AS_THEY_ARE},
         status=Status(record["status"]),
-        attempt=record["attempt"],
-        generation=record["generation"],
-        crashes=record["crashes"],
-        token=record["token"],
-        owner=record["owner"],
-        lease_until=record["lease_until"],
-        fingerprint=record["fingerprint"],
-        payload=record["payload"],
         result=None if record["result"] is None else record["result"].encode(),
         fault=_fault(record),
         history=_history(record["history"]),
-        submitted_at=record["submitted_at"],
-        first_seen_at=record["first_seen_at"],
-        started_at=record["started_at"],
-        finished_at=record["finished_at"],
-        due_at=record["due_at"],
-        deadline=record["deadline"],
-        swept_at=record["swept_at"],
-        cpu_seconds=record["cpu_seconds"],
-        peak_memory=record["peak_memory"],
-        progress=record["progress"],
-        progress_note=record["progress_note"],
     )
 
 

@@ -14,7 +14,7 @@ from consumer.core.errors import StoreRefused
 from consumer.core.row import Change, Ref, Row
 from consumer.store import statements as sql
 from consumer.store.change import apply
-from consumer.store.columns import COLUMNS, to_columns, to_row
+from consumer.store.columns import to_columns, to_row
 
 Name = tuple[str, str]
 """Kind and key."""
@@ -88,7 +88,7 @@ async def cancel(connection: asyncpg.Connection, kind: str, key: str, by: str) -
 
 
 async def insert(connection: asyncpg.Connection, row: Row) -> asyncpg.Record | None:
-    values = dict(zip(COLUMNS, to_columns(row), strict=True))
+    values = to_columns(row)
     return await connection.fetchrow(sql.SUBMIT, *(values[name] for name in sql.SUBMIT_PARAMETERS))
 
 
@@ -100,8 +100,8 @@ async def _lock(connection: asyncpg.Connection, names: Mapping[Name, object]) ->
 
 async def _save(connection: asyncpg.Connection, rows: Sequence[Row]) -> None:
     if rows:
-        columns = dict(zip(COLUMNS, zip(*map(to_columns, rows), strict=True), strict=True))
-        await connection.execute(sql.SAVE, *(columns[name] for name in sql.STATE))
+        saved = [to_columns(row) for row in rows]
+        await connection.execute(sql.SAVE, *([values[name] for values in saved] for name in sql.STATE))
 
 
 def ref_columns(refs: Sequence[Ref]) -> tuple[list[str], list[str], list[int]]:

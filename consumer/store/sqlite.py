@@ -24,7 +24,7 @@ from consumer.store.outbox_sqlite import SqliteOutbox
 FIND = "SELECT * FROM consumer_jobs WHERE kind = ? AND key = ?"
 SAVE = (
     f"INSERT OR REPLACE INTO consumer_jobs ({', '.join(COLUMNS)}) "  # noqa: S608 - constants only
-    f"VALUES ({', '.join('?' * len(COLUMNS))})"
+    f"VALUES ({', '.join(f':{name}' for name in COLUMNS)})"
 )
 STUCK = f"""
 SELECT status, count(*) AS count FROM (
@@ -43,7 +43,7 @@ WHERE kind = ? AND key = ? AND token = ? AND status = 'processing'
 SWEPT = "UPDATE consumer_jobs SET swept_at = ? WHERE kind = ? AND key = ? AND token = ?"
 PRUNE = f"""
 DELETE FROM consumer_jobs WHERE rowid IN (
-    SELECT rowid FROM consumer_jobs WHERE {conditions.FINISHED} AND finished_at < ? ORDER BY finished_at LIMIT ?
+    SELECT rowid FROM consumer_jobs WHERE {conditions.forgettable("?1")} ORDER BY finished_at LIMIT ?2
 )
 """  # noqa: S608 - constants only
 COOL = """

@@ -8,40 +8,11 @@ of full load.
 """
 
 from consumer.store import conditions
-from consumer.store.columns import COLUMNS
+from consumer.store.columns import COLUMNS, TYPES
 
 NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-_TYPES = {
-    "kind": "text",
-    "key": "text",
-    "status": "text",
-    "attempt": "int",
-    "generation": "int",
-    "crashes": "int",
-    "token": "bigint",
-    "owner": "text",
-    "lease": "bigint",
-    "lease_until": "bigint",
-    "fingerprint": "bytea",
-    "payload": "bytea",
-    "result": "json",
-    "error_code": "text",
-    "error_type": "text",
-    "error_message": "text",
-    "error_traceback": "text",
-    "history": "json",
-    "submitted_at": "bigint",
-    "first_seen_at": "bigint",
-    "started_at": "bigint",
-    "finished_at": "bigint",
-    "due_at": "bigint",
-    "deadline": "bigint",
-    "swept_at": "bigint",
-    "cpu_seconds": "float8",
-    "peak_memory": "bigint",
-    "progress": "float8",
-    "progress_note": "text",
-}
+_TYPES = TYPES | {"lease": "bigint"}
+"""The parameters of statements: columns, and how long a claim is to hold."""
 _ROW = ", ".join(COLUMNS)
 
 STATE = tuple(name for name in COLUMNS if name not in {"payload", "result", "submitted_at", "first_seen_at"})
@@ -180,7 +151,7 @@ PRUNE = f"""
 WITH pruned AS (
     DELETE FROM consumer_jobs WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM consumer_jobs
-        WHERE {_IN_TURN} AND {conditions.FINISHED} AND finished_at < {_NOW_ONCE} - $2::bigint
+        WHERE {_IN_TURN} AND {conditions.forgettable(f"{_NOW_ONCE} - $2::bigint")}
         ORDER BY finished_at LIMIT $3
         FOR UPDATE SKIP LOCKED
     ))
