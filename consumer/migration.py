@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from config.settings import Settings
-from consumer.broker.connection import CLIENT_ERRORS, connect, is_our_cancellation, open_channel, reason
+from consumer.broker.connection import connect, explained, open_channel
 from consumer.broker.declare import Mode, apply
 from consumer.broker.depth import Depth
 from consumer.broker.line import Line
@@ -55,12 +55,8 @@ async def migrate(settings: Settings, version: int, *, dry_run: bool) -> Report:
     config = broker_of(settings)
     connection = await connect(config, "migrate")
     try:
-        run = _Run(settings, connection, old, new, Report(dry_run))
-        return await run.all()
-    except CLIENT_ERRORS as error:
-        if is_our_cancellation(error):
-            raise
-        raise BrokerUnavailable(f"the migration was interrupted, run it again: {reason(error)}") from None
+        with explained("the migration was interrupted, run it again"):
+            return await _Run(settings, connection, old, new, Report(dry_run)).all()
     finally:
         await connection.hang_up()
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from config.settings import Settings
-from consumer.broker.connection import connect
+from consumer.broker.connection import connect, explained
 from consumer.broker.declare import Mode, faults
 from consumer.broker.publisher import AmqpPublisher
 from consumer.broker.session import open_session
@@ -111,6 +111,7 @@ async def declare_topology(settings: Settings) -> list[str]:
     """Declare what is missing; return every way in which the broker differs from the settings, as sentences."""
     connection = await connect(broker_of(settings), "topology")
     try:
-        return await faults(connection, topology_of(settings))
+        with explained("the topology could not be declared"):
+            return await faults(connection, topology_of(settings))
     finally:
-        await connection.close()
+        await connection.hang_up()

@@ -3,6 +3,8 @@
 import asyncio
 import ssl
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -141,11 +143,13 @@ def _why(error: Exception) -> str:
 async def open_channel(connection: AbstractConnection, *, confirms: bool = False) -> AbstractChannel:
     """Open a channel and return the one below aio-pika's: it hands out deliveries without a wrapper each.
 
-    With `confirms`, a message that no queue takes comes back as the result of its publish.
+    With `confirms`, a message that no queue takes comes back as the result of its publish. Raises CLIENT_ERRORS.
     """
     channel = connection.channel(publisher_confirms=confirms, on_return_raises=False)
-    await channel.initialize(timeout=ANSWER)
-    return await channel.get_underlay_channel()
+    # not by the client's own timeout: it waits for as long as an alarm blocks the connection
+    async with asyncio.timeout(ANSWER):
+        await channel.initialize()
+        return await channel.get_underlay_channel()
 
 
 async def close_channel(channel: AbstractChannel) -> None:
@@ -156,6 +160,17 @@ async def close_channel(channel: AbstractChannel) -> None:
     except CLIENT_ERRORS as error:
         if is_our_cancellation(error):
             raise
+
+
+@contextmanager
+def explained(failed: str) -> Iterator[None]:
+    """Let what the client raises leave as BrokerUnavailable, in one sentence that begins with `failed`."""
+    try:
+        yield
+    except CLIENT_ERRORS as error:
+        if is_our_cancellation(error):
+            raise
+        raise BrokerUnavailable(f"{failed}: {reason(error)}") from None
 
 
 def is_undecodable(error: BaseException | None) -> bool:

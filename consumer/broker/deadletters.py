@@ -4,8 +4,8 @@ The queue of strays is looked through in the same way.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 from aiormq.abc import AbstractChannel, DeliveredMessage
 from aiormq.exceptions import ChannelNotFoundEntity
@@ -13,15 +13,14 @@ from aiormq.exceptions import ChannelNotFoundEntity
 from consumer.broker.acknowledger import Acknowledger
 from consumer.broker.connection import (
     ANSWER,
-    CLIENT_ERRORS,
     BrokerConfig,
     connect,
-    is_our_cancellation,
+    explained,
     open_channel,
     reason,
 )
 from consumer.broker.delivery import message_of
-from consumer.broker.depth import Depth
+from consumer.broker.depth import Depth, depth_of
 from consumer.core.errors import BrokerUnavailable, ConsumerError, TopologyError
 from consumer.core.job import Message
 
@@ -97,21 +96,17 @@ class DeadLetters:
             run.discard(tag)
 
     async def depth(self) -> Depth:
-        try:
-            answer = await self._channel.queue_declare(self._queue, passive=True, timeout=ANSWER)
-        except ChannelNotFoundEntity:
-            raise TopologyError(f"there is no queue {self._queue}: 'consumer topology declare' makes it") from None
-        except CLIENT_ERRORS as error:
-            raise self._away(error) from None
-        return Depth(answer.message_count or 0, answer.consumer_count or 0)
+        with self._asking():
+            return await depth_of(self._channel, self._queue)
 
     async def close(self) -> None:
         """Give back what is in hand, in its order, and return when the broker has heard all of it."""
         await self._cancel()
         self._acknowledger.flush()
-        for run in filter(None, self._runs):
-            await self._give_back(sorted(run))
-        await self._channel.close()
+        with self._asking():
+            for run in filter(None, self._runs):
+                await self._give_back(sorted(run))
+            await asyncio.wait_for(self._channel.close(), ANSWER)
 
     async def _give_back(self, tags: list[int]) -> None:
         for start in range(0, len(tags), PARTS * RETURNED_TOGETHER):
@@ -138,32 +133,29 @@ class DeadLetters:
             run.add(delivered.delivery_tag or 0)
             self._arrived.put_nowait(delivered)
 
-        try:
+        with self._asking():
             await self._channel.basic_qos(prefetch_count=self._prefetch, timeout=ANSWER)
             answer = await self._channel.basic_consume(self._queue, hand_over, timeout=ANSWER)
-        except ChannelNotFoundEntity:
-            raise TopologyError(f"there is no queue {self._queue}: 'consumer topology declare' makes it") from None
-        except CLIENT_ERRORS as error:
-            raise self._away(error) from None
         self._consumer = answer.consumer_tag
 
     async def _cancel(self) -> None:
-        if self._consumer is None:
-            return
-        try:
-            await self._channel.basic_cancel(self._consumer, timeout=ANSWER)
-        except CLIENT_ERRORS as error:
-            raise self._away(error) from None
+        if self._consumer is not None:
+            with self._asking():
+                await self._channel.basic_cancel(self._consumer, timeout=ANSWER)
 
     def _why_closed(self) -> str:
         closing = self._channel.closing
         error = closing.exception() if closing.done() and not closing.cancelled() else None
         return reason(error) if error else "no reason given"
 
-    def _away(self, error: BaseException) -> BaseException:
-        if is_our_cancellation(error):
-            return error
-        return BrokerUnavailable(f"reading {self._queue} failed: {reason(error)}")
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Let what the client raises leave in words."""
+        with explained(f"reading {self._queue} failed"):
+            try:
+                yield
+            except ChannelNotFoundEntity:
+                raise TopologyError(f"there is no queue {self._queue}: 'consumer topology declare' makes it") from None
 
 
 @asynccontextmanager
@@ -171,7 +163,9 @@ async def dead_letters(config: BrokerConfig, queue: str, prefetch: int = PREFETC
     """What is in hand goes back in order at the end, also at a bad one; if only the connection ends, in any order."""
     connection = await connect(config, "dead letters")
     try:
-        letters = DeadLetters(await open_channel(connection), queue, prefetch)
+        with explained(f"reading {queue} failed"):
+            channel = await open_channel(connection)
+        letters = DeadLetters(channel, queue, prefetch)
         try:
             yield letters
         except BaseException:

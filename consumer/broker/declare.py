@@ -17,16 +17,14 @@ from aiormq.exceptions import (
 )
 
 from consumer.broker.connection import ANSWER, open_channel, reason
+from consumer.core.amqp_rules import differing
 from consumer.core.errors import BrokerUnavailable, TopologyError
+from consumer.core.facts import Difference
 from consumer.core.topology import Binding, Exchange, Queue, Topology
 
-INEQUIVALENT = re.compile(
+_INEQUIVALENT = re.compile(
     r"inequivalent arg '(?P<argument>[^']+)' for (?P<what>\w+) '(?P<name>[^']+)'.*?: "
     r"received (?P<wanted>.*?) but current is (?P<found>.*)"
-)
-WAY_OUT = (
-    "Arguments of a live queue or exchange can't be changed: raise topology.version and run "
-    "'consumer topology migrate'; nothing is deleted automatically"
 )
 
 
@@ -87,14 +85,12 @@ async def _compare(channel: AbstractChannel, topology: Topology) -> None:
     except ChannelAccessRefused:
         return
     except ChannelPreconditionFailed as error:
-        raise TopologyError(explain(what, str(error))) from None
+        raise _fault(what, error) from None
 
 
 async def _step(action: Coroutine[Any, Any, None], what: str, mode: Mode) -> None:
     try:
         await asyncio.wait_for(action, ANSWER)
-    except ChannelPreconditionFailed as error:
-        raise TopologyError(explain(what, str(error))) from None
     except ChannelNotFoundEntity as error:
         if mode is Mode.CHECK:
             raise TopologyError(
@@ -108,19 +104,23 @@ async def _step(action: Coroutine[Any, Any, None], what: str, mode: Mode) -> Non
             way_out = "grant any right to it: newer brokers show nothing of what a user has no right to"
         raise TopologyError(f"no permission for {what}: {reason(error)}; {way_out}") from None
     except AMQPChannelError as error:
-        raise TopologyError(f"{what} can't be declared: {reason(error)}") from None
+        raise _fault(what, error) from None
 
 
-def explain(what: str, text: str) -> str:
-    """Turn the broker's complaint into queue, argument, found, wanted and the way out."""
-    match = INEQUIVALENT.search(text)
+def _fault(what: str, complaint: AMQPChannelError) -> TopologyError:
+    found = difference(what, complaint)
+    return TopologyError(f"{what} can't be declared: {reason(complaint)}" if found is None else str(differing(found)))
+
+
+def difference(what: str, complaint: AMQPChannelError) -> Difference | None:
+    """What the broker complains of: one argument at a time. None where it is about something else."""
+    match = _INEQUIVALENT.search(str(complaint))
     if match is None:
-        return f"{what} can't be declared: {' '.join(text.split())[:300]}"
-    found, wanted = value(match["found"]), value(match["wanted"])
-    return f"{what} has {match['argument']} = {found}, wanted {wanted}. {WAY_OUT}"
+        return None
+    return Difference(what, match["argument"], _value(match["found"]), _value(match["wanted"]))
 
 
-def value(text: str) -> str:
+def _value(text: str) -> str:
     """The broker says «the value '5' of type 'long'» or «none»."""
     quoted = re.search(r"'([^']*)'", text)
     return quoted[1] if quoted else text.strip().strip("'\"")

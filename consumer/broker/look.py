@@ -19,12 +19,12 @@ from aiormq.exceptions import (
 )
 from pamqp import commands
 
-from consumer.broker.connection import CLIENT_ERRORS, is_our_cancellation, reason
-from consumer.broker.declare import INEQUIVALENT, declare_exchange, declare_queue, value
+from consumer.broker.connection import explained, reason
+from consumer.broker.declare import declare_exchange, declare_queue, difference
+from consumer.broker.depth import Depth
 from consumer.broker.line import Line
 from consumer.broker.questions import Questions
-from consumer.core.errors import BrokerUnavailable
-from consumer.core.facts import Difference, Refusal, Right, Seen
+from consumer.core.facts import Difference, MissingRight, Right, Seen
 from consumer.core.topology import Binding, Exchange, Queue, Topology
 
 NEVER_BOUND = "consumer-looks-whether-it-may"
@@ -34,12 +34,8 @@ Question = Callable[[AbstractChannel], Awaitable[Any]]
 
 async def look(connection: Line, topology: Topology, older: Sequence[Topology], *, declaring: bool) -> Seen:
     """`older` are earlier versions by their names. Raise BrokerUnavailable where the broker doesn't answer."""
-    try:
+    with explained("looking at the broker failed"):
         return await _Look(connection, topology).all(older, declaring)
-    except CLIENT_ERRORS as error:
-        if is_our_cancellation(error):
-            raise
-        raise BrokerUnavailable(f"looking at the broker failed: {reason(error)}") from None
 
 
 class _Look:
@@ -49,7 +45,7 @@ class _Look:
         self._topology = topology
         self._missing: list[str] = []
         self._differences: list[Difference] = []
-        self._refusals: list[Refusal] = []
+        self._missing_rights: list[MissingRight] = []
 
     async def all(self, older: Sequence[Topology], declaring: bool) -> Seen:
         left = await self._filled([name for old in older for name in (old.work_queue, old.dead_queue)])
@@ -71,7 +67,7 @@ class _Look:
             capabilities=frozenset(n for n, able in properties.get("capabilities", {}).items() if able),
             missing=tuple(self._missing),
             differences=tuple(self._differences),
-            refusals=tuple(dict.fromkeys(self._refusals)),
+            missing_rights=tuple(dict.fromkeys(self._missing_rights)),
             held_back=held_back,
             left=tuple(left),
             strays=tuple(strays),
@@ -89,9 +85,9 @@ class _Look:
         """Those with messages, and how many. None where a queue is not there, or shows nothing to our user."""
         found: list[tuple[str, int]] = []
         for queue in queues:
-            answer = await self._questions.ask(lambda channel, queue=queue: channel.queue_declare(queue, passive=True))  # type: ignore[misc]
-            if not isinstance(answer, AMQPChannelError) and answer.message_count:
-                found.append((queue, answer.message_count))
+            answer = await self._questions.depth(queue)
+            if isinstance(answer, Depth) and answer.ready:
+                found.append((queue, answer.ready))
         return found
 
     async def _exchange(self, exchange: Exchange) -> None:
@@ -120,11 +116,9 @@ class _Look:
     def _judge(self, what: str, complaint: AMQPChannelError | None) -> None:
         if isinstance(complaint, ChannelAccessRefused):
             self._note(Right.CONFIGURE, what, complaint)
-        elif complaint is not None and (match := INEQUIVALENT.search(str(complaint))):
-            difference = Difference(what, match["argument"], value(match["found"]), value(match["wanted"]))
-            self._differences.append(difference)
         elif complaint is not None:
-            self._differences.append(Difference(what, "the whole of it", reason(complaint), "as we declare it"))
+            whole = Difference(what, "the whole of it", reason(complaint), "as we declare it")
+            self._differences.append(difference(what, complaint) or whole)
 
     async def _may_bind(self, binding: Binding) -> None:
         ends = (binding.destination, binding.source, NEVER_BOUND)
@@ -161,7 +155,7 @@ class _Look:
 
     def _note(self, right: Right, what: str, complaint: AMQPChannelError | None) -> None:
         if isinstance(complaint, ChannelAccessRefused):
-            self._refusals.append(Refusal(right, what))
+            self._missing_rights.append(MissingRight(right, what))
 
 
 async def _publish(channel: AbstractChannel, exchange: str, routing_key: str) -> None:

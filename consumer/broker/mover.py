@@ -31,12 +31,12 @@ class Mover:
 
     async def depth(self, queue: str) -> Depth | None:
         """None: there is no such queue."""
-        answer = await self._questions.ask(lambda channel: channel.queue_declare(queue, passive=True))
+        answer = await self._questions.depth(queue)
+        if isinstance(answer, Depth):
+            return answer
         if isinstance(answer, ChannelNotFoundEntity):
             return None
-        if isinstance(answer, AMQPChannelError):
-            raise _refused(f"queue '{queue}' can't be looked at", answer)
-        return Depth(answer.message_count or 0, answer.consumer_count or 0)
+        raise _refused(f"queue '{queue}' can't be looked at", answer)
 
     async def ladder(self, named: Ladder) -> Ladder | None:
         """The ladder of that version as it is on the broker, with as many levels as it has there; None without one."""

@@ -9,6 +9,7 @@ from aiormq.abc import AbstractChannel
 from aiormq.exceptions import AMQPChannelError
 
 from consumer.broker.connection import ANSWER, open_channel
+from consumer.broker.depth import Depth, depth_of
 
 Answer = TypeVar("Answer")
 
@@ -21,9 +22,11 @@ class Questions:
     async def ask(self, question: Callable[[AbstractChannel], Awaitable[Answer]]) -> Answer | AMQPChannelError:
         """Return what the question returns, or the broker's complaint."""
         if self._channel is None or self._channel.is_closed:
-            # the client would wait here for as long as an alarm blocks the connection
-            self._channel = await asyncio.wait_for(open_channel(self._connection), ANSWER)
+            self._channel = await open_channel(self._connection)
         try:
             return await asyncio.wait_for(question(self._channel), ANSWER)
         except AMQPChannelError as complaint:
             return complaint
+
+    async def depth(self, queue: str) -> Depth | AMQPChannelError:
+        return await self.ask(lambda channel: depth_of(channel, queue))

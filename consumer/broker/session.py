@@ -20,18 +20,17 @@ from consumer.broker.connection import (
     BrokerConfig,
     close_channel,
     connect,
-    is_our_cancellation,
+    explained,
     is_undecodable,
     open_channel,
     reason,
 )
 from consumer.broker.declare import Mode, apply
 from consumer.broker.delivery import AmqpDelivery
-from consumer.broker.depth import Depth
+from consumer.broker.depth import Depth, depth_of
 from consumer.broker.line import CLOSE_TIMEOUT, Line
 from consumer.broker.publisher import AmqpPublisher
 from consumer.broker.strays import Found, Publish, bring_home
-from consumer.core.errors import BrokerUnavailable
 from consumer.core.ports import Clock
 from consumer.core.topology import Topology
 
@@ -63,14 +62,12 @@ class Session:
 
     async def consume(self, receive: Receiver, prefetch: int, clock: Clock) -> None:
         """Start handing deliveries to `receive`, at most `prefetch` of them unsettled."""
-        try:
+        with explained("consuming failed"):
             channel = self._channel or await self._open_consuming_channel()
             await channel.basic_qos(prefetch_count=prefetch, timeout=ANSWER)
             assert self._acknowledger is not None, "it comes with the channel"
             hand_over = _handing_to(receive, self._acknowledger, clock)
             answer = await channel.basic_consume(self._topology.work_queue, hand_over, timeout=ANSWER)
-        except CLIENT_ERRORS as error:
-            raise _unavailable("consuming failed", error) from None
         self.consumer = answer.consumer_tag
 
     def publish_with(self, publisher: AmqpPublisher, channel: AbstractChannel) -> None:
@@ -92,27 +89,21 @@ class Session:
     async def depths(self, queues: Sequence[str]) -> dict[str, Depth | None]:
         """Ask the broker, on a channel of its own since a missing queue closes it. None: the queue is missing."""
         found: dict[str, Depth | None] = {}
-        try:
+        with explained("asking for queue depths failed"):
             channel = await open_channel(self._consuming)
             for queue in queues:
                 try:
-                    answer = await channel.queue_declare(queue, passive=True, timeout=CLOSE_TIMEOUT)
+                    found[queue] = await depth_of(channel, queue)
                 except ChannelNotFoundEntity:
                     found[queue] = None
                     channel = await open_channel(self._consuming)
-                else:
-                    found[queue] = Depth(answer.message_count or 0, answer.consumer_count or 0)
             await channel.close()
-        except CLIENT_ERRORS as error:
-            raise _unavailable("asking for queue depths failed", error) from None
         return found
 
     async def bring_home(self, publish: Publish) -> Found:
         """Give the strays of our queue to `publish`."""
-        try:
+        with explained("looking for strays failed"):
             return await bring_home(self._consuming, self._topology.ladder, self._topology.queue, publish)
-        except CLIENT_ERRORS as error:
-            raise _unavailable("looking for strays failed", error) from None
 
     async def blocked(self) -> bool:
         """Whether an alarm on the broker holds back our publishing connection."""
@@ -178,13 +169,11 @@ async def open_session(config: BrokerConfig, topology: Topology, mode: Mode, pub
     async with AsyncExitStack() as unless_opened:
         consuming = await connect(config, "consuming")
         unless_opened.push_async_callback(consuming.hang_up)
-        try:
+        with explained("the session could not be opened"):
             await apply(consuming, topology, mode)
             publishing = await connect(config, "publishing")
             unless_opened.push_async_callback(publishing.hang_up)
             channel = await open_channel(publishing, confirms=True)
-        except CLIENT_ERRORS as error:
-            raise _unavailable("the session could not be opened", error) from None
         session = Session(consuming, publishing, topology)
         session.publish_with(publisher, channel)
         unless_opened.pop_all()
@@ -200,9 +189,3 @@ def _handing_to(
         receive(AmqpDelivery(delivered, acknowledger, clock()))
 
     return hand_over
-
-
-def _unavailable(what: str, error: BaseException) -> BrokerUnavailable:
-    if is_our_cancellation(error):
-        raise error
-    return BrokerUnavailable(f"{what}: {reason(error)}")

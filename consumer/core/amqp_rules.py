@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from consumer.core.facts import Difference, Refusal, Right, Seen
+from consumer.core.facts import Difference, MissingRight, Right, Seen
 from consumer.core.findings import Finding, Severity, listed
 from consumer.core.topology import Topology
 
@@ -69,7 +69,7 @@ def _missing(seen: Seen) -> Iterator[Finding]:
 def _rights_to_declare(seen: Seen) -> Iterator[Finding]:
     way_out = f"{GRANT}, or set topology.mode to 'check'"
     for right in Right:
-        if lacking := [refusal.what for refusal in seen.refusals if refusal.right is right]:
+        if lacking := [missing.what for missing in seen.missing_rights if missing.right is right]:
             yield _refused(Severity.FAULT, right, lacking, way_out)
 
 
@@ -79,17 +79,17 @@ def _rights_to_work(seen: Seen, topology: Topology) -> Iterator[Finding]:
     Without the others, something that people or helpers of the daemon do fails, but no delivery.
     """
     some = {
-        Refusal(Right.WRITE, f"exchange '{topology.namespace}'"): "until then nothing can be submitted or redriven",
-        Refusal(Right.READ, f"queue '{topology.dead_queue}'"): "until then this user can't work with dead letters",
-        Refusal(Right.READ, f"queue '{topology.ladder.stray}'"): "until then no stray comes home",
+        MissingRight(Right.WRITE, f"exchange '{topology.namespace}'"): "nothing can be submitted or redriven",
+        MissingRight(Right.READ, f"queue '{topology.dead_queue}'"): "this user can't work with dead letters",
+        MissingRight(Right.READ, f"queue '{topology.ladder.stray}'"): "no stray comes home",
     }
     for right in (Right.WRITE, Right.READ):
-        refused = [refusal for refusal in seen.refusals if refusal.right is right]
-        if lacking := [refusal.what for refusal in refused if refusal not in some]:
+        refused = [missing for missing in seen.missing_rights if missing.right is right]
+        if lacking := [missing.what for missing in refused if missing not in some]:
             yield _refused(Severity.FAULT, right, lacking, GRANT)
-        for refusal in (refusal for refusal in refused if refusal in some):
-            yield _refused(Severity.WARNING, right, [refusal.what], f"{GRANT}; {some[refusal]}")
-    if unseen := [refusal.what for refusal in seen.refusals if refusal.right is Right.CONFIGURE]:
+        for missing in (missing for missing in refused if missing in some):
+            yield _refused(Severity.WARNING, right, [missing.what], f"{GRANT}; until then {some[missing]}")
+    if unseen := [missing.what for missing in seen.missing_rights if missing.right is Right.CONFIGURE]:
         way_out = f"run this as a user who has that right for: {listed(unseen)}"
         yield Finding(
             Severity.UNSEEN, "arguments of queues", "no right to configure", "a look at each of them", way_out

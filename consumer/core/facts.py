@@ -25,7 +25,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class MissingRight:
     """A right that our user lacks."""
 
     right: Right
@@ -45,7 +45,7 @@ class Seen:
     capabilities: frozenset[str] = frozenset()
     missing: tuple[str, ...] = ()
     differences: tuple[Difference, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    missing_rights: tuple[MissingRight, ...] = ()
     held_back: bool = False
     left: tuple[tuple[str, int], ...] = ()
     strays: tuple[tuple[str, int], ...] = ()

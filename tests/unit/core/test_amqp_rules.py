@@ -6,7 +6,7 @@ import pytest
 
 from consumer.core.amqp_rules import NEEDED, of_broker, of_topology
 from consumer.core.delay import Ladder
-from consumer.core.facts import Difference, Refusal, Right, Seen
+from consumer.core.facts import Difference, MissingRight, Right, Seen
 from consumer.core.findings import Severity
 from consumer.core.topology import build
 
@@ -58,12 +58,12 @@ def test_what_is_missing_is_one_finding_and_each_difference_one_of_its_own() -> 
 
 
 def test_who_declares_needs_every_right_and_gets_one_finding_for_each() -> None:
-    refusals = (
-        Refusal(Right.CONFIGURE, "queue 'a'"),
-        Refusal(Right.READ, "exchange 'b'"),
-        Refusal(Right.CONFIGURE, "queue 'c'"),
+    missing_rights = (
+        MissingRight(Right.CONFIGURE, "queue 'a'"),
+        MissingRight(Right.READ, "exchange 'b'"),
+        MissingRight(Right.CONFIGURE, "queue 'c'"),
     )
-    found = of_topology(replace(WELL, refusals=refusals), TOPOLOGY, declaring=True)
+    found = of_topology(replace(WELL, missing_rights=missing_rights), TOPOLOGY, declaring=True)
     assert [(finding.severity, finding.what, finding.found) for finding in found] == [
         (Severity.FAULT, "the user's right to configure", "refused for queue 'a', queue 'c'"),
         (Severity.FAULT, "the user's right to read", "refused for exchange 'b'"),
@@ -71,15 +71,15 @@ def test_who_declares_needs_every_right_and_gets_one_finding_for_each() -> None:
 
 
 def test_who_only_works_needs_to_read_work_and_to_publish_copies() -> None:
-    refusals = (
-        Refusal(Right.CONFIGURE, "queue 'jobs.default'"),
-        Refusal(Right.WRITE, "exchange 'jobs'"),
-        Refusal(Right.WRITE, "exchange 'jobs.dlx'"),
-        Refusal(Right.READ, "queue 'jobs.default'"),
-        Refusal(Right.READ, "queue 'jobs.default.dead'"),
-        Refusal(Right.READ, "queue 'jobs.delay.v1.stray'"),
+    missing_rights = (
+        MissingRight(Right.CONFIGURE, "queue 'jobs.default'"),
+        MissingRight(Right.WRITE, "exchange 'jobs'"),
+        MissingRight(Right.WRITE, "exchange 'jobs.dlx'"),
+        MissingRight(Right.READ, "queue 'jobs.default'"),
+        MissingRight(Right.READ, "queue 'jobs.default.dead'"),
+        MissingRight(Right.READ, "queue 'jobs.delay.v1.stray'"),
     )
-    found = of_topology(replace(WELL, refusals=refusals), TOPOLOGY, declaring=False)
+    found = of_topology(replace(WELL, missing_rights=missing_rights), TOPOLOGY, declaring=False)
     assert [(finding.severity, finding.found) for finding in found] == [
         (Severity.FAULT, "refused for exchange 'jobs.dlx'"),
         (Severity.WARNING, "refused for exchange 'jobs'"),
