@@ -15,8 +15,8 @@ BY_LIMIT = 100
 def decide(row: Row | None, kind: str, key: str, by: str, now: int) -> Row:
     """Return the row as it is afterwards: the one that was there where the job is over.
 
-    A job that was never seen gets a tombstone, so that its message finds it. A running one is moved on to the next
-    token, so that its result finds nothing.
+    A job that was never seen gets a tombstone, so that its message finds it; so does that of a delayed one, which comes
+    when it is due. A running one is moved on to the next token, so that its result finds nothing.
     """
     if row is None:
         row = Row(kind, key, Status.PENDING, first_seen_at=now)
@@ -27,7 +27,6 @@ def decide(row: Row | None, kind: str, key: str, by: str, now: int) -> Row:
         status=Status.CANCELLED,
         token=row.token + 1,
         lease_until=None,
-        due_at=None,
         finished_at=now,
         fault=Fault(Code.CANCELLED, "Cancelled", f"cancelled by {_shown(by)} at {_time(now)}"),
     )

@@ -29,6 +29,12 @@ def is_overdue(row: Row, grace: int, now: int) -> bool:
     return row.swept_at is None or now - row.swept_at >= row.swept_at - _waiting_since(row)
 
 
+def is_forgettable(row: Row, age: int, now: int) -> bool:
+    """Whether it is done since `age` ms; and where it was cancelled before it was due, whether it would be."""
+    since = max(row.finished_at or now, row.due_at or 0)
+    return row.status in FINISHED and now - since > age
+
+
 def _waiting_since(row: Row) -> int:
     if row.status is Status.PROCESSING:
         return row.lease_until or 0

@@ -5,7 +5,6 @@ The indexes of migration 0002 have the same words, so that a sweep reads what it
 
 LIVE = "status IN ('pending', 'processing', 'retrying')"
 SINCE = "(CASE status WHEN 'processing' THEN lease_until ELSE coalesce(due_at, first_seen_at) END)"
-FINISHED = "status IN ('succeeded', 'failed', 'cancelled')"
 
 COUNTED = 10_000
 """Stuck rows beyond these are not counted: by then the number says nothing more."""
@@ -14,6 +13,12 @@ COUNTED = 10_000
 def stuck(latest: str) -> str:
     """Rows that wait since before `latest`."""
     return f"{LIVE} AND {SINCE} < {latest}"
+
+
+def forgettable(latest: str) -> str:
+    """Rows that are done since before `latest`, by the index of what is done."""
+    done = "status IN ('succeeded', 'failed', 'cancelled')"
+    return f"{done} AND finished_at < {latest} AND (due_at IS NULL OR due_at < {latest})"
 
 
 def overdue(latest: str, now: str) -> str:

@@ -10,7 +10,7 @@ from consumer.core.cooldown import Cooldown
 from consumer.core.outbox import Outgoing
 from consumer.core.ports import Clock
 from consumer.core.row import Change, Mark, Ref, Row, Status
-from consumer.core.sweep import FINISHED, is_overdue, is_stuck
+from consumer.core.sweep import is_forgettable, is_overdue, is_stuck
 from consumer.store.change import apply, storable
 from consumer.store.letters_memory import MemoryLetters
 from consumer.store.outbox_memory import MemoryOutbox
@@ -70,12 +70,7 @@ class MemoryBackend:
                 self._save(replace(row, swept_at=self._clock()))
 
     async def prune(self, age: int, limit: int) -> int:
-        latest = self._clock() - age
-        done = [
-            name
-            for name, row in self._rows.items()
-            if row.status in FINISHED and row.finished_at is not None and row.finished_at < latest
-        ]
+        done = [name for name, row in self._rows.items() if is_forgettable(row, age, self._clock())]
         for name in done[:limit]:
             del self._rows[name]
         return len(done[:limit])

@@ -138,6 +138,17 @@ async def test_a_cancelled_job_waits_for_nobody_and_is_forgotten_after_its_time(
         assert await store.prune(4_000, 10) == 2
 
 
+async def test_a_job_that_was_cancelled_before_it_was_due_is_known_until_its_message_comes(subject: Subject) -> None:
+    async with subject.store() as store:
+        await store.submit(replace(SUBMITTED, due_at=subject.now() + 60_000))
+        await store.cancel(KIND, "order-7", BY)
+        await subject.let_pass(59_000)
+        assert await store.prune(4_000, 10) == 0
+        assert await store.claim(claim_of()) == Done("cancelled")
+        await subject.let_pass(6_000)
+        assert await store.prune(4_000, 10) == 1
+
+
 # Progress
 
 
