@@ -32,12 +32,12 @@ async def submit(
     A job that the store knows already is published again only while it is pending (its message may be lost) or
     where it corrects a failed one.
     """
-    now = clock()
+    _check_name(kind, key)
     if len(kind.encode()) > PROPERTY_LIMIT:
         raise SettingsError(
             f"the job can't be submitted: its kind has more than the {PROPERTY_LIMIT} bytes of a property"
         )
-    wanted = Row(kind, key, Status.PENDING, payload=body, submitted_at=now, due_at=due, deadline=deadline)
+    wanted = Row(kind, key, Status.PENDING, payload=body, submitted_at=clock(), due_at=due, deadline=deadline)
     message = _not_before(request(wanted), due)
     job = decode(message, rules_of(settings, "").decode)
     if isinstance(job, Refusal):
@@ -82,11 +82,15 @@ async def find(settings: Settings, kind: str, key: str) -> Row | None:
 
 async def cancel(settings: Settings, kind: str, key: str) -> Row:
     """End a job for good, in the name of the user who runs this; return its row. One that is over stays as it is."""
+    _check_name(kind, key)
+    async with closing_store(settings) as store:
+        return await store.cancel(kind, key, who())
+
+
+def _check_name(kind: str, key: str) -> None:
     for name, value, limit in (("kind", kind, MAX_KIND), ("key", key, MAX_KEY)):
         if flaw := fields.flaw(value or None, limit):
             raise SettingsError(f"no job can be called so: its {name} {flaw}")
-    async with closing_store(settings) as store:
-        return await store.cancel(kind, key, who())
 
 
 def who() -> str:
