@@ -1,16 +1,17 @@
 """Publishing with confirmation, over whichever session is alive."""
 
 import asyncio
+import struct
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from math import isnan
-from struct import pack, unpack
 from typing import Any
 
 from aiormq.abc import AbstractChannel, DeliveredMessage
 from aiormq.exceptions import DeliveryError
 from pamqp import commands
+from pamqp.header import ContentHeader
 
 from consumer.broker.connection import CLIENT_ERRORS, is_our_cancellation, reason
 from consumer.core.errors import PublishFailed
@@ -89,6 +90,15 @@ class AmqpPublisher:
             )
 
 
+def is_writable(message: Message) -> bool:
+    """Whether the client can write its headers and properties: those of a message out of a file may be anything."""
+    try:
+        ContentHeader(properties=properties_of(message)).marshal()
+    except (ValueError, TypeError, OverflowError, struct.error):
+        return False
+    return True
+
+
 def properties_of(message: Message) -> commands.Basic.Properties:
     """Persistent, whatever the original was."""
     table = {name: _encodable(value) for name, value in message.headers.items()}
@@ -134,6 +144,6 @@ def _encodable(value: Any) -> Any:
 
 def _fits_in_four_bytes(value: float) -> bool:
     try:
-        return isnan(value) or unpack(">f", pack(">f", value))[0] == value
+        return isnan(value) or struct.unpack(">f", struct.pack(">f", value))[0] == value
     except OverflowError:
         return False

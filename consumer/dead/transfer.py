@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from config.settings import Settings
-from consumer.broker.publisher import AmqpPublisher
+from consumer.broker.publisher import AmqpPublisher, is_writable
 from consumer.core.decode import decode
 from consumer.core.errors import SettingsError
 from consumer.core.exact import NotExact
@@ -38,6 +38,10 @@ def check(settings: Settings, name: str, lines: Iterable[str]) -> None:
             raise SettingsError(
                 f"{name}, line {number} is a letter of queue '{letter.queue}', and this is '{queue}': "
                 "nothing was imported"
+            )
+        if not is_writable(letter.message):
+            raise SettingsError(
+                f"{name}, line {number} has a header or a property that can't be sent to a broker: nothing was imported"
             )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pamqp import decode, encode
 
-from consumer.broker.publisher import AmqpPublisher, properties_of
+from consumer.broker.publisher import AmqpPublisher, is_writable, properties_of
 from consumer.core.job import Message
 from consumer.core.ports import Parcel
 from schemas import headers
@@ -49,6 +49,27 @@ def test_what_the_client_can_not_write_exactly_becomes_text(value: Any, text: st
 @pytest.mark.parametrize("message_id", [None, ""])
 def test_the_id_that_the_client_makes_up_for_a_copy_without_one_is_marked_as_such(message_id: str | None) -> None:
     assert properties_of(Message(b"", message_id=message_id)).headers == {headers.ANONYMOUS: True}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Message(b"", message_id="x" * 256),
+        Message(b"", priority=256),
+        Message(b"", timestamp_ms=10**18),
+        Message(b"", type="\udcff"),
+        Message(b"", {"theirs": "\udcff"}),
+        Message(b"", {"theirs": Decimal("1e400")}),
+        Message(b"", {"theirs": datetime(1, 1, 1, tzinfo=UTC)}),
+    ],
+    ids=["long", "priority", "time", "surrogate", "in a header", "decimal", "ancient"],
+)
+def test_a_message_that_nobody_could_have_sent_is_known_as_such(message: Message) -> None:
+    assert not is_writable(message)
+
+
+def test_a_message_with_everything_can_be_written() -> None:
+    assert is_writable(Message(b"", {"theirs": [1.1, None, {"deep": b"\xff"}]}, type="echo", timestamp_ms=0))
 
 
 class TwinChannel:
