@@ -81,7 +81,7 @@ async def find(settings: Settings, kind: str, key: str) -> Row | None:
 
 
 async def cancel(settings: Settings, kind: str, key: str) -> Row:
-    """End a job for good, in the name of the user who runs this; return its row. One that is over stays as it is."""
+    """End a job for good, in the name of the user who runs this; return its row. One that has succeeded stays so."""
     _check_name(kind, key)
     async with closing_store(settings) as store:
         return await store.cancel(kind, key, who())

@@ -59,9 +59,9 @@ def cancel(
     key: Annotated[str, typer.Argument(help="The idempotency key")],
     as_json: AsJson = False,
 ) -> None:
-    """End a job for good: queued, delayed, waiting for a retry, running, or not even seen yet.
+    """End a job for good: queued, delayed, waiting for a retry, running, failed, or not even seen yet.
 
-    A running one is ended within about a second. Exit code 1: it is over already.
+    A running one is ended within about a second, a failed one can't be redriven. Exit code 1: it has succeeded.
     """
     with errors_as_sentences():
         row = asyncio.run(operations.cancel(settings(), kind, key))

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 
 from consumer.core.job import Fault
 from consumer.core.row import Row, Status
-from consumer.core.sweep import FINISHED
 from schemas.codes import Code
 
 BY_LIMIT = 100
@@ -13,14 +12,15 @@ BY_LIMIT = 100
 
 
 def decide(row: Row | None, kind: str, key: str, by: str, now: int) -> Row:
-    """Return the row as it is afterwards: the one that was there where the job is over.
+    """Return the row as it is afterwards: the one that was there where the job has succeeded, or was cancelled before.
 
     A job that was never seen gets a tombstone, so that its message finds it; so does that of a delayed one, which comes
-    when it is due. A running one is moved on to the next token, so that its result finds nothing.
+    when it is due. A running one is moved on to the next token, so that its result finds nothing. One that failed may
+    be on its way again, redriven or corrected.
     """
     if row is None:
         row = Row(kind, key, Status.PENDING, first_seen_at=now)
-    if row.status in FINISHED:
+    if row.status in (Status.SUCCEEDED, Status.CANCELLED):
         return row
     return replace(
         row,

@@ -63,7 +63,7 @@ class Store(Protocol):
     async def find(self, kind: str, key: str) -> Row | None: ...
 
     async def cancel(self, kind: str, key: str, by: str) -> Row:
-        """End a job for good wherever it is, one never seen included; return its row. One that is over stays so."""
+        """End a job for good wherever it is, one never seen too; return its row. One that has succeeded stays so."""
         ...
 
     async def cancelled(self, refs: Sequence[Ref]) -> frozenset[Ref]:

@@ -157,7 +157,7 @@ class MemoryDaemon:
         return describe(row)
 
     def cancel(self, kind: str, key: str) -> bool:
-        """As `consumer cancel` does, also while the job runs; False: it is over already, and stays as it is."""
+        """As `consumer cancel` does, also while the job runs. False: it has succeeded already."""
         row = _at_once(self._store.cancel(kind, key, "a test"))
         self._places.cancel(kind, key)
         return row.status is Status.CANCELLED

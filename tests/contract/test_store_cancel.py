@@ -50,7 +50,7 @@ async def cancelled(store: Store) -> None:
 Reach = Callable[[Store], Awaitable[None]]
 
 
-@pytest.mark.parametrize("reach", [submitted, given_back, retrying, processing])
+@pytest.mark.parametrize("reach", [submitted, given_back, retrying, processing, failed])
 async def test_cancelling_leaves_the_very_row_that_the_rules_say(subject: Subject, reach: Reach) -> None:
     async with subject.store() as store:
         await reach(store)
@@ -72,7 +72,7 @@ async def test_a_job_that_was_never_seen_gets_a_tombstone(subject: Subject) -> N
         assert await store.submit(SUBMITTED) == row
 
 
-@pytest.mark.parametrize("reach", [succeeded, failed, cancelled])
+@pytest.mark.parametrize("reach", [succeeded, cancelled])
 async def test_a_job_that_is_over_stays_as_it_is(subject: Subject, reach: Reach) -> None:
     async with subject.store() as store:
         await reach(store)
@@ -81,7 +81,7 @@ async def test_a_job_that_is_over_stays_as_it_is(subject: Subject, reach: Reach)
         assert await row_of(store) == before
 
 
-@pytest.mark.parametrize("reach", [None, submitted, retrying, processing])
+@pytest.mark.parametrize("reach", [None, submitted, retrying, processing, failed])
 async def test_a_cancelled_job_is_done_for_every_delivery(subject: Subject, reach: Reach | None) -> None:
     async with subject.store() as store:
         if reach:

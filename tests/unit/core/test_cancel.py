@@ -33,10 +33,11 @@ def test_a_job_that_was_never_seen_gets_a_tombstone() -> None:
         replace(ROW, due_at=NOW + 9),
         replace(ROW, status=Status.RETRYING, due_at=NOW + 9, fault=Fault(Code.REJECTED, "ValueError", "no")),
         replace(ROW, status=Status.PROCESSING, lease_until=NOW + 9, started_at=NOW - 9),
+        replace(ROW, status=Status.FAILED, finished_at=NOW - 9, fault=Fault(Code.REJECTED, "ValueError", "no")),
     ],
     ids=lambda row: row.status,
 )
-def test_a_job_that_waits_or_runs_is_cancelled_and_keeps_what_is_known_of_it(row: Row) -> None:
+def test_a_job_that_may_run_again_is_cancelled_and_keeps_what_is_known_of_it(row: Row) -> None:
     after = cancelled(row)
     assert (after.status, after.token, after.finished_at) == (Status.CANCELLED, 4, NOW)
     assert after.lease_until is None
@@ -44,7 +45,7 @@ def test_a_job_that_waits_or_runs_is_cancelled_and_keeps_what_is_known_of_it(row
     assert all(getattr(after, name) == getattr(row, name) for name in kept)
 
 
-@pytest.mark.parametrize("status", [Status.SUCCEEDED, Status.FAILED, Status.CANCELLED])
+@pytest.mark.parametrize("status", [Status.SUCCEEDED, Status.CANCELLED])
 def test_a_job_that_is_over_stays_as_it_is(status: Status) -> None:
     row = replace(ROW, status=status)
     assert cancelled(row) is row
@@ -69,7 +70,7 @@ def test_what_a_running_job_brings_later_finds_nothing(write: object) -> None:
 
 
 @pytest.mark.parametrize("delivery", [{}, {"fingerprint": b"another"}, {"generation": 3}, {"attempt": 9}])
-@pytest.mark.parametrize("row", [None, ROW])
+@pytest.mark.parametrize("row", [None, ROW, replace(ROW, status=Status.FAILED)])
 def test_a_cancelled_job_never_runs_whatever_is_delivered(row: Row | None, delivery: dict[str, object]) -> None:
     request = ClaimRequest("mail.send", "order-7", b"a payload", "us", 30_000, 3)
     assert claim(cancelled(row), replace(request, **delivery), NOW) == (Done("cancelled"), None)  # type: ignore[arg-type]

@@ -68,7 +68,7 @@ def test_a_job_that_is_cancelled_before_it_comes_or_runs_or_while_it_waits_for_a
     assert statuses == ["cancelled"] * 3
 
 
-def test_a_job_that_is_over_can_not_be_cancelled_any_more(daemon: MemoryDaemon) -> None:
+def test_a_job_that_has_succeeded_can_not_be_cancelled_any_more(daemon: MemoryDaemon) -> None:
     key = daemon.publish("fails_at_first", 1)
     daemon.run_until_idle()
     assert not daemon.cancel("fails_at_first", key)
