@@ -1,7 +1,7 @@
 """What has been run is not run again: a result waits in memory for a store that is away."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from consumer.core.claim import Claim, ClaimRequest
@@ -10,7 +10,7 @@ from consumer.core.letters import Letter
 from consumer.core.policy import RetryPolicy
 from consumer.core.ports import Chance, Store
 from consumer.core.retry import wait_seconds
-from consumer.core.row import Change, Status
+from consumer.core.row import Change, Ref, Status
 from consumer.waiting import told
 
 BETWEEN_TRIES = RetryPolicy(base=0.2, cap=5.0)
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class HoldingStore:
-    """The pipeline's view of the store: outcomes and burials wait until they are done, or until `give_up`.
+    """The pipeline's view of the store: what an outcome asks of it waits until it is done, or until `give_up`.
 
     Giving a claim back is never waited for: the store recognises a claim that we lost by its owner.
     `posted` hears of every result that left follow-ups in the outbox.
@@ -49,6 +49,9 @@ class HoldingStore:
         if written and change.follow_ups:
             self._posted()
         return written
+
+    async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]:
+        return await self._held(lambda: self._store.renew(refs, lease))
 
     async def bury(self, letter: Letter) -> None:
         await self._held(lambda: self._store.bury(letter))

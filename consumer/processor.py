@@ -193,10 +193,18 @@ class Processor:
 
     async def _bury(self, message: Message, verdict: Verdict, fault: Fault, now: int) -> None:
         """Into the queue, and then into the index, by which people look at it."""
+        await self._make_sure_of_the_claim(verdict)
         letter_id = id_for(verdict, self._chance)
         copy = self._rooms.copier.dead(message, fault, verdict.attempt, now, letter_id, verdict.generation)
         await self._publish(copy)
         await self._rooms.store.bury(buried(copy.message, self._rooms.copier.topology, verdict, fault, now))
+
+    async def _make_sure_of_the_claim(self, verdict: Verdict) -> None:
+        """A dead letter can't be taken back: nobody shall have another outcome for the key, now or while it is sent."""
+        if verdict.claim is None or verdict.job is None:
+            return
+        if await self._rooms.store.renew([_ref(verdict.job, verdict.claim)], self._rules.lease):
+            raise Superseded
 
     async def _publish(self, copy: Parcel) -> None:
         await self._rooms.publisher.publish(copy)

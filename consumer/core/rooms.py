@@ -1,6 +1,6 @@
 """What the processor is given: the rooms around it, each known by its port alone, and the rules it goes by."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -75,6 +75,7 @@ class Ledger(Protocol):
     """What the pipeline needs of the store."""
 
     async def claim(self, request: ClaimRequest) -> Claim: ...
+    async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]: ...
     async def write(self, change: Change) -> bool: ...
     async def bury(self, letter: Letter) -> None: ...
 

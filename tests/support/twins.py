@@ -1,6 +1,6 @@
 """In-memory twins of the rooms around the pipeline, whose failures a test decides."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -79,6 +79,7 @@ class TestStore:
         await self.inner.bury(letter)
 
     async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]:
+        self._check("renew")
         return await self.inner.renew(refs, lease)
 
     async def find(self, kind: str, key: str) -> Row | None:
@@ -146,13 +147,21 @@ class TestStore:
             raise StoreUnavailable(f"{operation}: the store is away")
 
 
+async def nothing() -> None:
+    pass
+
+
 @dataclass
 class TestSlots:
-    """Places without end; `run` says what becomes of each work. `stopped`: intake is paused."""
+    """Places without end; `run` says what becomes of each work, `meanwhile` is what happens during it.
+
+    `stopped`: intake is paused.
+    """
 
     __test__ = False
     run: Runner
     stopped: bool = False
+    meanwhile: Callable[[], Awaitable[object]] = nothing
     executed: list[Work] = field(default_factory=list)
     taken: int = 0
 
@@ -171,6 +180,7 @@ class TestSlot:
 
     async def run(self, work: Work) -> Outcome:
         self.slots.executed.append(work)
+        await self.slots.meanwhile()
         return self.slots.run(work)
 
     def free(self) -> None:

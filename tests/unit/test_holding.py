@@ -69,6 +69,13 @@ async def test_a_burial_waits_for_the_store_like_a_result() -> None:
     assert len(world.notes.trips) == 1
 
 
+async def test_a_claim_that_is_made_sure_of_waits_for_the_store_too() -> None:
+    world = await claimed()
+    world.store.away = ["renew"]
+    assert await holding(world).renew([REF, Ref("k", "b", 1)], 1_000) == {Ref("k", "b", 1)}
+    assert len(world.notes.trips) == 1
+
+
 async def test_a_result_with_follow_ups_is_told_once_it_is_written_and_no_other_is() -> None:
     world, told = await claimed(), []
     posting = HoldingStore(world.store, world.notes.trip, lambda: 0.0, lambda: told.append(True))

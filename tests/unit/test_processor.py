@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -10,7 +11,7 @@ from consumer.core.job import Fault, Message
 from consumer.core.letter_index import Wanted
 from consumer.core.outbox import FollowUp
 from consumer.core.outcome import Failed, Interrupted, Outcome, Succeeded, Usage
-from consumer.core.ports import Work
+from consumer.core.ports import Parcel, Work
 from consumer.core.row import Status
 from schemas import headers
 from schemas.codes import Code
@@ -22,6 +23,14 @@ ODD = Fault(Code.ATTEMPTS_EXHAUSTED, "app.Odd", "no luck")
 
 def fail(_: Work) -> Outcome:
     return Failed(ODD, Usage(START, START + 1), types=("app.Odd",))
+
+
+def refuse(_: Work) -> Outcome:
+    return Failed(ODD, Usage(START, START + 1), retryable=False)
+
+
+async def pass_time(world: World, milliseconds: int) -> None:
+    world.time.now += milliseconds
 
 
 def interrupt(_: Work) -> Outcome:
@@ -191,6 +200,36 @@ async def test_a_job_that_killed_too_many_owners_is_dead_lettered_without_anothe
     await world.deliver(message())
     assert world.publisher.confirmed[0].message.headers[headers.CODE] == "worker_crashed"
     assert world.slots.executed == []
+    assert (await world.row()).status is Status.FAILED
+
+
+async def test_a_run_that_lost_its_claim_leaves_no_dead_letter_beside_the_result_of_the_newer_one() -> None:
+    world = World(refuse)
+
+    async def somebody_takes_over() -> None:
+        world.time.now += 60_001
+        await World(succeed, "them", world.store.inner).deliver(message())
+
+    world.slots.meanwhile = somebody_takes_over
+    delivery = await world.deliver(message())
+    assert delivery.settled == RELEASE
+    assert world.publisher.confirmed == []
+    assert (await world.row()).status is Status.SUCCEEDED
+
+
+async def test_nobody_takes_a_claim_over_while_its_dead_letter_is_on_its_way() -> None:
+    world = World(refuse)
+    world.slots.meanwhile = partial(pass_time, world, 59_000)
+    publish, them = world.publisher.publish, World(succeed, "them", world.store.inner)
+
+    async def slow(parcel: Parcel) -> None:
+        await pass_time(world, 10_000)
+        await them.deliver(message())
+        await publish(parcel)
+
+    world.publisher.publish = slow  # type: ignore[method-assign]
+    await world.deliver(message())
+    assert isinstance(them.notes.verdicts[0][0].disposition, Defer)
     assert (await world.row()).status is Status.FAILED
 
 
