@@ -244,7 +244,7 @@ def _check_job(universe: Universe, key: str) -> None:
     ended = {execution.attempt for execution in universe.around.ended if execution.key == key}
     letters = [letter for letter in universe.broker.dead if letter.message_id == key]
     if universe.backend.takeovers.get(key, 0) >= universe.crash_limit:
-        # One whose confirm nobody heard may lie there beside what a later copy of the job did; or one that took a lease.
+        # One whose confirm nobody heard may lie there beside what a later copy did; or one that was sent for a lease.
         letters = [letter for letter in letters if letter.headers[headers.CODE] != Code.WORKER_CRASHED]
     assert all(attempt == 1 or attempt - 1 in ended for attempt in attempts), f"an attempt was skipped: {attempts}"
     if not universe.around.skewed:
