@@ -1,7 +1,6 @@
 """From settings to the values that the rooms are made with: nothing here starts anything, but the store's opening."""
 
 import socket
-import time
 from collections.abc import Iterable
 
 from config.logging import LEVELS
@@ -21,14 +20,11 @@ from consumer.core.rooms import Rules
 from consumer.core.topology import Topology, build
 from consumer.overriding import overrides_of, ratios_of
 from consumer.store.grouped import Observe, unobserved
-from consumer.store.open import open_store
+from consumer.store.open import open_store, system_clock
 from consumer.sweeper import SweepRules
 from consumer.worker.config import PoolConfig
 
-
-def clock() -> int:
-    """Epoch milliseconds."""
-    return time.time_ns() // 1_000_000
+clock = system_clock
 
 
 def topology_of(settings: Settings) -> Topology:

@@ -56,12 +56,8 @@ class Group:
     example: Entry
 
 
-class LetterIndex(Protocol):
-    """Raises StoreUnavailable where the store can't answer. A letter that it can't hold is left out."""
-
-    async def bury(self, letter: Letter) -> None:
-        """Note a letter, or a newer word about one that is known."""
-        ...
+class KnownLetters(Protocol):
+    """What is done with letters that are known."""
 
     async def page(self, wanted: Wanted, limit: int, *, after: str | None, oldest_first: bool) -> Sequence[Entry]:
         """Those that follow the letter `after`, by time of death."""
@@ -83,4 +79,12 @@ class LetterIndex(Protocol):
 
     async def prune(self, age: int, limit: int) -> int:
         """Forget at most `limit` letters that are gone from the queue since more than `age` ms."""
+        ...
+
+
+class LetterIndex(KnownLetters, Protocol):
+    """Raises StoreUnavailable where the store can't answer. A letter that it can't hold is left out."""
+
+    async def bury(self, letter: Letter) -> None:
+        """Note a letter, or a newer word about one that is known."""
         ...

@@ -35,26 +35,8 @@ class Delivery(Protocol):
         ...
 
 
-class Store(Protocol):
-    """Raises StoreUnavailable from every method where the store can't answer.
-
-    Raises StoreRefused where it can't hold what it was given: a name, or the result in a write; nothing else.
-    """
-
-    async def claim(self, request: ClaimRequest) -> Claim: ...
-
-    async def write(self, change: Change) -> bool:
-        """Apply a change under its token. True where the row now says so (also when it said so before)."""
-        ...
-
-    @property
-    def letters(self) -> LetterIndex:
-        """The index of dead letters, for commands."""
-        ...
-
-    async def bury(self, letter: Letter) -> None:
-        """Note a letter whose copy is confirmed in the dead-letter queue."""
-        ...
+class Rows(Protocol):
+    """What a store does outside of the pipeline. `Store` says what its methods raise."""
 
     async def renew(self, refs: Sequence[Ref], lease: int) -> frozenset[Ref]:
         """Extend the leases of our claims by `lease` ms from now; return those that are no longer ours."""
@@ -122,6 +104,28 @@ class Store(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class Store(Rows, Protocol):
+    """Raises StoreUnavailable from every method where the store can't answer.
+
+    Raises StoreRefused where it can't hold what it was given: a name, or the result in a write; nothing else.
+    """
+
+    @property
+    def letters(self) -> LetterIndex:
+        """The index of dead letters, for commands."""
+        ...
+
+    async def claim(self, request: ClaimRequest) -> Claim: ...
+
+    async def write(self, change: Change) -> bool:
+        """Apply a change under its token. True where the row now says so (also when it said so before)."""
+        ...
+
+    async def bury(self, letter: Letter) -> None:
+        """Note a letter whose copy is confirmed in the dead-letter queue."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Protocol, TypeVar
 
 from consumer.core.errors import StoreRefused
-from consumer.core.letter_index import Group, Wanted
+from consumer.core.letter_index import Group, KnownLetters, Wanted
 from consumer.core.letters import Entry, Letter, State
 from consumer.store.committer import Committer
 
@@ -15,22 +15,10 @@ BATCH_LIMIT = 64
 T = TypeVar("T")
 
 
-class LetterBackend(Protocol):
+class LetterBackend(KnownLetters, Protocol):
     """One database. A batch never names a letter twice."""
 
     async def bury(self, letters: Sequence[Letter]) -> None: ...
-
-    async def page(self, wanted: Wanted, limit: int, *, after: str | None, oldest_first: bool) -> Sequence[Entry]: ...
-
-    async def groups(self, wanted: Wanted, limit: int) -> Sequence[Group]: ...
-
-    async def count(self, wanted: Wanted) -> int: ...
-
-    async def letters(self, ids: Collection[str]) -> Sequence[Letter]: ...
-
-    async def mark(self, ids: Collection[str], state: State, at: int) -> frozenset[str]: ...
-
-    async def prune(self, age: int, limit: int) -> int: ...
 
 
 class Observed(Protocol):

@@ -11,6 +11,7 @@ WANTED = "sqlite:///file, sqlite:////absolute/file, postgresql://user:password@h
 
 
 def system_clock() -> int:
+    """Epoch milliseconds."""
     return time.time_ns() // 1_000_000
 
 
