@@ -27,43 +27,45 @@ DROPS, REFUSES = "drop-head", "reject-publish"
 
 
 @dataclass(frozen=True, slots=True)
-class Override:
-    """One key of policies on one queue; `value` and `wanted` as people read them."""
+class Effect:
+    """What one key of policies does to queues; `value` as people read it."""
 
     severity: Severity
     key: str
     value: str
     policies: str
     harm: str
-    queue: str
-    wanted: str
+
+
+Found = tuple[Effect, str]
+"""And what is wanted instead, as people read it."""
 
 
 def overridden(both: Iterable[tuple[QueueState, Queue]], topology: Topology) -> Iterator[Finding]:
     """Each queue as it is and as we want it. What one policy does to several queues is one finding."""
-    groups: dict[tuple[Severity, str, str, str, str], list[Override]] = defaultdict(list)
+    wanted: dict[Effect, dict[str, str]] = defaultdict(dict)
     for state, queue in both:
-        for one in (*_limits(state, queue), *_caps(state, queue, topology)):
-            groups[one.severity, one.key, one.value, one.policies, one.harm].append(one)
-    for (severity, key, value, policies, harm), group in groups.items():
-        what = f"{key} of {listed([one.queue for one in group])}"
-        wanted = " or ".join(dict.fromkeys(one.wanted for one in group))
-        way_out = f"take {key} out of the policy, or let it not match our queues: with it {harm}"
-        yield Finding(severity, what, f"{value} by {policies}", wanted, way_out)
+        for effect, instead in (*_limits(state, queue), *_caps(state, queue, topology)):
+            wanted[effect][queue.name] = instead
+    for effect, queues in wanted.items():
+        key, found = effect.key, f"{effect.value} by {effect.policies}"
+        way_out = f"take {key} out of the policy, or let it not match our queues: with it {effect.harm}"
+        instead = " or ".join(dict.fromkeys(queues.values()))
+        yield Finding(effect.severity, f"{key} of {listed([*queues])}", found, instead, way_out)
 
 
-def _limits(state: QueueState, queue: Queue) -> Iterator[Override]:
+def _limits(state: QueueState, queue: Queue) -> Iterator[Found]:
     policy = state.definition or {}
     for key, harm in LIMITS.items():
         own = queue.arguments.get(f"x-{key}")
         if key in policy and (own is None or _smaller(policy[key], own)):
-            yield _override(Severity.FAULT, state, key, harm, "none" if own is None else str(own))
+            yield _effect(Severity.FAULT, state, key, harm), "none" if own is None else str(own)
     for key, harm in ROUTES.items():
         if key in policy and f"x-{key}" not in queue.arguments:
-            yield _override(Severity.FAULT, state, key, harm, "none")
+            yield _effect(Severity.FAULT, state, key, harm), "none"
 
 
-def _caps(state: QueueState, queue: Queue, topology: Topology) -> Iterator[Override]:
+def _caps(state: QueueState, queue: Queue, topology: Topology) -> Iterator[Found]:
     """A cap that refuses holds up whoever publishes, and loses nothing; the dead letters' queue may drop.
 
     Whoever publishes to the work queue is the ladder, too, which all queues share.
@@ -75,16 +77,16 @@ def _caps(state: QueueState, queue: Queue, topology: Topology) -> Iterator[Overr
         harm = "producers are refused when it is full, and retries of all queues of the namespace stand still"
     for key in CAPS:
         if key in policy and drops:
-            yield _override(Severity.FAULT, state, key, "the oldest messages are dropped in silence", "none")
+            yield _effect(Severity.FAULT, state, key, "the oldest messages are dropped in silence"), "none"
         elif key in policy:
-            yield _override(Severity.WARNING, state, key, harm, "none")
+            yield _effect(Severity.WARNING, state, key, harm), "none"
 
 
 def _smaller(value: Any, own: str | int) -> bool:
     return isinstance(value, int) and isinstance(own, int) and 0 <= value < own
 
 
-def _override(severity: Severity, state: QueueState, key: str, harm: str, wanted: str) -> Override:
+def _effect(severity: Severity, state: QueueState, key: str, harm: str) -> Effect:
     value = (state.definition or {})[key]
     sources = [p.name for p in state.policies if p.definition is None or p.definition.get(key) == value]
-    return Override(severity, key, str(value), " or ".join(sources) or "a policy", harm, state.name, wanted)
+    return Effect(severity, key, str(value), " or ".join(sources) or "a policy", harm)
