@@ -53,4 +53,5 @@ class Acknowledger:
         try:
             self._write_queue.put_nowait(frame)
         except asyncio.QueueFull:
+            # held on to, since the loop doesn't
             self._writing = self._loop.create_task(self._write_queue.put(frame))

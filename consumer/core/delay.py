@@ -45,7 +45,7 @@ class Ladder:
 
     def route(self, wait: int, queue: str) -> tuple[str, str]:
         """Return (exchange, routing key) for a wait in milliseconds: rounded up to ticks, at least one."""
-        ticks = min(max(-(-wait // self.tick), 1), (1 << self.levels) - 1)
+        ticks = min(max(-(-wait // self.tick), 1), self.span // self.tick)
         bits = ".".join(f"{ticks:0{self.levels}b}")
         return self.level(ticks.bit_length() - 1), f"{bits}.{queue}"
 
