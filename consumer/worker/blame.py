@@ -3,22 +3,20 @@
 from dataclasses import dataclass
 
 NOBODY: frozenset[int] = frozenset()
-FROM_INSIDE, FROM_OUTSIDE = 2, 1
-"""How much an end counts against those who may have caused it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Ids of runs. `found`: whom the watch charged when it gave the child up, if it did; else the child died by itself.
+    """Ids of runs, some of which may be over by now. `found` surely did it; `seen` were at work in that instant.
 
-    `seen` were at work in that instant. `killed`: by SIGKILL, which the kernel sends for want of memory, or somebody,
-    whoever is at work. `alone`: the one that had begun was there without company.
+    `perhaps_outside`: it was a signal that we didn't send, and that anybody can, whoever is at work. `alone`: the
+    one that had begun had this child to itself, from its start.
     """
 
     begun: frozenset[int]
-    found: frozenset[int] | None
+    found: frozenset[int]
     seen: frozenset[int]
-    killed: bool
+    perhaps_outside: bool
     alone: bool
 
 
@@ -28,18 +26,19 @@ class Blame:
 
     guilty: frozenset[int]
     suspects: frozenset[int] = NOBODY
-    weight: int = 0
 
 
 def blame(evidence: Evidence) -> Blame:
-    if evidence.found is not None:
-        guilty = evidence.found & evidence.begun
-        return Blame(guilty) if guilty else Blame(NOBODY, evidence.begun, FROM_INSIDE)
-    suspects = evidence.seen or evidence.begun
-    if evidence.killed:
-        return Blame(NOBODY, suspects, FROM_INSIDE if evidence.seen else FROM_OUTSIDE)
-    guilty = evidence.begun if evidence.alone else only_one(evidence.seen)
-    return Blame(guilty) if guilty else Blame(NOBODY, suspects, FROM_INSIDE)
+    begun = evidence.begun
+    if evidence.found:
+        return Blame(evidence.found & begun)
+    if evidence.perhaps_outside:
+        return Blame(NOBODY, begun)
+    if evidence.alone:
+        return Blame(begun)
+    if only_one(evidence.seen):
+        return Blame(evidence.seen & begun)
+    return Blame(NOBODY, evidence.seen & begun if evidence.seen else begun)
 
 
 def only_one(suspects: frozenset[int]) -> frozenset[int]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from consumer.worker.catalogue import Offer
 
 _log = structlog.get_logger("consumer.worker")
+_PATIENCE = 0.4
+"""Seconds to the next child at the most, where the last ones died under their jobs: one costs a fork of 20 ms."""
 
 
 @dataclass(slots=True)
@@ -32,7 +34,7 @@ class Team:
     size: int = 0
     starting: int = 0
     members: list[Member] = field(default_factory=list)
-    respawn: Respawn = field(default_factory=Respawn)
+    respawn: Respawn = field(default_factory=lambda: Respawn(_PATIENCE))
 
     @property
     def ready(self) -> int:
@@ -96,8 +98,6 @@ class Crew:
         for member in self.teams[sort].members:
             if member.worn and not (member.retiring or member.leaving):
                 member.retire()
-                if not member.queue:
-                    member.dismiss()
                 return
 
     def left(self, damage: str, kind: str) -> None:

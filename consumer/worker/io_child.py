@@ -5,9 +5,10 @@ import json
 import os
 import signal
 import socket
-import threading
+import sys
 import time
 import traceback
+from asyncio import Task, wait
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, cast
@@ -18,7 +19,8 @@ from consumer.worker.execute import Limits
 from consumer.worker.failure import Refused
 from consumer.worker.guard import Guard
 from consumer.worker.handler import JobTimeout
-from consumer.worker.io_job import FollowedThreads, IoJob, follow_steps, follow_tasks
+from consumer.worker.io_job import IoJob
+from consumer.worker.job_loop import JobLoop
 from consumer.worker.loading import Kind
 from consumer.worker.mark import Mark
 from consumer.worker.payload import checked, encoded
@@ -50,21 +52,20 @@ def live(
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     seen = Mark(mark)
     os.close(mark)
-    loop = asyncio.SelectorEventLoop()
+    if sys.version_info < (3, 14):
+        asyncio.set_event_loop_policy(None)  # of another one, as uvloop's, our loop could start no programs
+    loop = JobLoop(seen)
     asyncio.set_event_loop(loop)
-    loop.set_task_factory(follow_tasks)
-    threads = FollowedThreads(seen)
-    loop.set_default_executor(threads)
-    follow_steps(seen)
     for end in (stream, tickets):
         end.setblocking(False)
     backstage = Backstage.in_child(tickets, limits.log, place, one_by_one=False)
     guard = Guard(
         (stream.fileno(), tickets.fileno()), keep=True
     )  # our own threads come and go, and so do programs that jobs run
-    child = IoChild(tickets, kinds, limits, backstage, seen, threads, guard)
+    child = IoChild(tickets, kinds, limits, backstage, seen, loop, guard)
     loop.run_until_complete(loop.create_unix_connection(lambda: child, sock=stream))
-    loop.run_forever()
+    while True:  # whoever asks the loop to stop
+        loop.run_forever()
 
 
 class IoChild(asyncio.Protocol):
@@ -75,7 +76,7 @@ class IoChild(asyncio.Protocol):
         limits: Limits,
         backstage: Backstage,
         mark: Mark,
-        threads: FollowedThreads,
+        loop: JobLoop,
         guard: Guard,
     ) -> None:
         self._tickets = tickets
@@ -83,7 +84,7 @@ class IoChild(asyncio.Protocol):
         self._limits = limits
         self._backstage = backstage
         self._mark = mark
-        self._threads = threads
+        self._loop = loop
         self._guard = guard
         self._parser = Parser(_ANY_LENGTH)
         self._bodies: deque[Frame] = deque()
@@ -96,7 +97,6 @@ class IoChild(asyncio.Protocol):
     # hearing
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._loop = asyncio.get_running_loop()
         self._transport = cast("asyncio.Transport", transport)
         self._transport.write(head(Type.READY, 0))
         self._loop.add_reader(self._tickets, self._claim)
@@ -143,7 +143,7 @@ class IoChild(asyncio.Protocol):
     def _start(self, frame: Frame) -> None:
         job = self._jobs[frame.job_id] = IoJob(frame.job_id, self._limits.cpu)
         main = job.start(self._main(job, frame))
-        attending = self._loop.create_task(self._attend(job, main))
+        attending = Task(self._attend(job, main), loop=self._loop)
         self._attending.add(attending)
         attending.add_done_callback(self._attending.discard)
         if not self._beating:
@@ -152,9 +152,9 @@ class IoChild(asyncio.Protocol):
     async def _attend(self, job: IoJob, main: asyncio.Task[_Ended]) -> None:
         """Until the job and all that it left in the loop are over. In our own context, where no job can cancel us."""
         try:
-            await asyncio.wait([main])
+            await wait([main])
             while leftovers := job.cancel_all():
-                await asyncio.wait(leftovers)
+                await wait(leftovers)
             del self._jobs[job.id]
             if damage := self._guard.look() or ("threads" if job.threads else ""):
                 self._transport.write(head(Type.LEAVING, job.id, damage.encode()))
@@ -209,7 +209,7 @@ class IoChild(asyncio.Protocol):
 
     def _beat(self) -> None:
         """Each beat is a step that the parent sees."""
-        self._mark.strangers(threading.active_count() - 1 - self._threads.started)
+        self._loop.count_strangers()
         self._beating = bool(self._jobs)
         if self._beating:
             self._loop.call_later(BEAT, self._beat)

@@ -20,6 +20,7 @@ from consumer.worker.timer import CANCELLED, TIMED_OUT
 from consumer.worker.wire import Frame, Type, WireError, head
 
 _log = structlog.get_logger("consumer.worker")
+_OF_ITS_OWN = {getattr(signal, f"SIG{name}") for name in ("SEGV", "BUS", "FPE", "ILL", "ABRT", "TRAP", "SYS")}
 
 
 class IoMember(Member):
@@ -38,7 +39,9 @@ class IoMember(Member):
         super().__init__(birth, nursery, listener, clock, config)
         self._looks = IoWatch(self, birth.mark, config.kill_grace, config.io_stall)
         self._stall = config.io_stall
-        self._guilty: frozenset[int] | None = None
+        self._given_up = False
+        self._stopped = False
+        self._found = NOBODY
 
     @property
     def running(self) -> list[Run]:
@@ -60,9 +63,9 @@ class IoMember(Member):
         run.overran = True
         self._outlet.write(head(Type.CANCEL, run.id, CANCELLED if run.cancelled else TIMED_OUT))
 
-    def give_up(self, guilty: frozenset[int]) -> None:
-        if self._guilty is None:
-            self._guilty = guilty
+    def give_up(self, guilty: frozenset[int], *, stopped: bool) -> None:
+        if not self._given_up:
+            self._given_up, self._stopped, self._found = True, stopped, guilty
         self.kill(next((run.overran_by for run in self.queue if run.id in guilty), "timeout"))
 
     def interrupt(self, run: Run) -> None:
@@ -111,29 +114,38 @@ class IoMember(Member):
         return innocent
 
     def _guilty_of(self, begun: deque[Run], death: Death) -> frozenset[int]:
-        """Whoever surely ended it, and whoever is suspected once too often."""
+        """Whoever surely ended it, or met too many kills."""
         if death.status is None:
             return frozenset(run.id for run in begun)
-        verdict = blame(self._evidence(begun, death.status))
-        if begun and not verdict.guilty:
+        evidence = self._evidence(begun, death.status)
+        verdict = blame(evidence)
+        guilty = verdict.guilty
+        if evidence.perhaps_outside and not evidence.found:
+            guilty = self._listener.child_killed(begun)
+        if begun and not guilty:
             _log.warning("io_child_ended_by_nobody_known", pid=self.pid, suspects=len(verdict.suspects))
         for run in begun:
-            run.ends += verdict.weight * (run.id in verdict.suspects)
-        return verdict.guilty | {run.id for run in begun if run.hopeless}
+            if run.id in verdict.suspects:
+                run.was_there(perhaps_outside=evidence.perhaps_outside)
+        return guilty
 
     def _evidence(self, begun: deque[Run], status: int) -> Evidence:
         """What was at work tells nothing where we ended the child, or where a thread may have that nobody knows."""
-        ids = frozenset(run.id for run in begun)
-        told = self._reason == "crash" and not self._mark.has_strangers
+        told = not (self._given_up or self.killed or self._mark.has_strangers)
         return Evidence(
-            begun=ids,
-            found=self._guilty,
-            seen=ids & (self._mark.in_threads | {self._mark.who}) if told else NOBODY,
-            killed=os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL,
+            begun=frozenset(run.id for run in begun),
+            found=self._found or self._mark.at_itself,
+            seen=(self._mark.in_threads | {self._mark.who}) - {0} if told else NOBODY,
+            perhaps_outside=self._stopped or (not self.killed and _anybody_could(status)),
             alone=any(run.suspect for run in begun),
         )
 
     def _last_outcome(self, run: Run, death: Death) -> Outcome:
-        if self._guilty is None or run.overran:
+        if run.overran or not self._given_up:
             return super()._last_outcome(run, death)
         return runs.held_up(self._stall, self._usage(run, death))
+
+
+def _anybody_could(status: int) -> bool:
+    """End a process like that. What its own code does wrong has signals that nobody sends."""
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) not in _OF_ITS_OWN

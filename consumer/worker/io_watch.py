@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection
 from typing import Protocol
 
-from consumer.worker.blame import NOBODY, only_one
+from consumer.worker.blame import only_one
 from consumer.worker.procfs import is_stopped
 from consumer.worker.run import Run
 
@@ -22,6 +22,8 @@ class Mark(Protocol):
     def who(self) -> int: ...
     @property
     def in_threads(self) -> frozenset[int]: ...
+    @property
+    def at_itself(self) -> frozenset[int]: ...
 
 
 class Watched(Protocol):
@@ -42,8 +44,8 @@ class Watched(Protocol):
         ...
 
     def retire(self) -> None: ...
-    def give_up(self, guilty: frozenset[int]) -> None:
-        """End the child, and charge that to these runs."""
+    def give_up(self, guilty: frozenset[int], *, stopped: bool) -> None:
+        """End the child, and charge that to these runs. `stopped`: it was, perhaps by somebody else."""
         ...
 
 
@@ -82,7 +84,8 @@ class IoWatch:
                 run.started += EVERY
                 run.cancelled_at += EVERY
         if self._hurry(now) or self._still * EVERY >= self._stall:
-            self._member.give_up(self._guilty())
+            stopped = self._still >= _STILL and is_stopped(self._member.pid)
+            self._member.give_up(self._mark.at_itself if stopped else self._guilty(), stopped=stopped)
 
     def _count_still_looks(self) -> None:
         """Looks and not seconds: where the daemon itself was stopped, they don't count."""
@@ -111,6 +114,4 @@ class IoWatch:
         """Where the loop doesn't move, one that is late couldn't mind, unless it is the one that holds the loop up."""
         if self._still < _STILL:
             return frozenset(run.id for run in self._member.running if run.overran)
-        if is_stopped(self._member.pid):
-            return NOBODY
         return frozenset({self._mark.who} - {0}) or only_one(self._mark.in_threads)

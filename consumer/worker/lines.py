@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from consumer.worker.gate import Gate
+from consumer.worker.kills import Kills
 from consumer.worker.member import Member
 from consumer.worker.run import Run
 
@@ -85,9 +86,11 @@ class IoLine:
     one at a time, so that the others have the other children.
     """
 
-    def __init__(self, members: list[Member], concurrency: int) -> None:
+    def __init__(self, members: list[Member], concurrency: int, kills: Kills) -> None:
         self.members = members
         self._concurrency = concurrency
+        self._kills = kills
+        self._pausing = False
         self._ready: deque[Run] = deque()
         self._suspects: deque[Run] = deque()
 
@@ -104,28 +107,46 @@ class IoLine:
         return _emptied(self._suspects, self._ready)
 
     def go(self) -> None:
-        if self._suspects and not self._on_trial() and (child := self.idle()):
-            child.send(self._suspects.popleft())
+        if self._kills.pause and not self._pausing and self._able():
+            self._pausing = True
+            asyncio.get_running_loop().call_later(self._kills.pause, self._end_pause)
+        if self._is_trial_due():
+            self._try_next()
         while self._ready and (place := self._roomiest()):
             place.send(self._ready.popleft())
 
     def idle(self) -> Member | None:
         return next((member for member in self._able() if not member.queue), None)
 
-    def _on_trial(self) -> bool:
-        return any(member.queue and member.queue[0].suspect for member in self.members)
+    def _end_pause(self) -> None:
+        self._pausing, self._kills.pause = False, 0.0
+        self.go()
 
-    def _able(self) -> Iterator[Member]:
-        return (
+    def _is_trial_due(self) -> bool:
+        on_trial = any(member.queue and member.queue[0].suspect for member in self.members)
+        return bool(self._suspects) and not on_trial and not self._kills.pause
+
+    def _try_next(self) -> None:
+        """In a child that had no job before, which could have left something there; else in the next one."""
+        idle = [member for member in self._able() if not member.queue]
+        if idle and idle[0].fresh:
+            idle[0].send(self._suspects.popleft())
+        elif idle:
+            idle[0].retire()
+
+    def _able(self) -> list[Member]:
+        """Those that had no job yet first."""
+        able = (
             member
             for member in self.members
             if member.ready and not (member.leaving or member.retiring or member.stolen_from)
         )
+        return sorted(able, key=lambda member: not member.fresh)
 
     def _roomiest(self) -> Member | None:
         """While suspects wait for a child, one gets nothing else, so that their turn comes."""
-        able = [*self._able()]
-        if self._suspects and not self._on_trial():
+        able = self._able()
+        if self._is_trial_due():
             able = able[1:]
         open_ones = [
             member

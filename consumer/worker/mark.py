@@ -10,7 +10,7 @@ import os
 
 THREADS = 32
 """How many threads of an io child can be told apart."""
-_STEPS, _WHO, _STRANGERS, _FIRST_THREAD = 0, 1, 2, 3
+_STEPS, _WHO, _STRANGERS, _AT_ITSELF, _FIRST_THREAD = 0, 1, 2, 3, 4
 _WORD = 8
 _SIZE = _WORD * (_FIRST_THREAD + THREADS)
 
@@ -47,6 +47,10 @@ class Mark:
         """So many threads there are of which nobody knows whose they are."""
         self.words[_STRANGERS] = count
 
+    def at_its_own_process(self, job_id: int) -> None:
+        """A job sends a signal to it, which may be the end; 0 where it was not."""
+        self.words[_AT_ITSELF] = job_id
+
     # the parent's side
 
     @property
@@ -61,6 +65,11 @@ class Mark:
     @property
     def has_strangers(self) -> bool:
         return self.words[_STRANGERS] > 0
+
+    @property
+    def at_itself(self) -> frozenset[int]:
+        """Who sent the signal that ended or stopped the child, where it was one of its jobs."""
+        return frozenset({self.words[_AT_ITSELF]}) - {0}
 
     @property
     def in_threads(self) -> frozenset[int]:

@@ -7,6 +7,7 @@ import socket
 import struct
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -38,6 +39,10 @@ class Listener(Audience, Protocol):
     def child_ready(self, member: "Member") -> None: ...
     def child_retiring(self, member: "Member") -> None: ...
     def child_leaving(self, member: "Member", damage: str, kind: str) -> None: ...
+    def child_killed(self, begun: Collection[Run]) -> frozenset[int]:
+        """Perhaps by somebody outside, while these ran there. Return to whom it is charged."""
+        ...
+
     def run_weighed(self, run: Run, grown: int) -> None: ...
     def runs_back(self, runs: list[Run]) -> None: ...
     def run_over(self, member: "Member", run: Run, outcome: Outcome) -> None: ...
@@ -65,6 +70,8 @@ class Member(asyncio.Protocol, ABC):
         self.stolen_from = False
         self.retiring = False
         self.worn = False
+        self.fresh = True
+        self.killed = False
         self.base_memory = 0
         self._nursery = nursery
         self._listener = listener
@@ -118,6 +125,7 @@ class Member(asyncio.Protocol, ABC):
             return
         except OSError:  # it is dead: the run stays in the queue and is found there, unstarted
             self.leaving = True
+        self.fresh = False
         self.queue.append(run)
         if body:
             self._outlet.write(body)
@@ -130,6 +138,8 @@ class Member(asyncio.Protocol, ABC):
         if not self.retiring:
             self.retiring = True
             self._listener.child_retiring(self)
+            if not self.queue:
+                self.dismiss()
 
     def steal(self) -> list[Run]:
         """Take back what has not started. Whoever receives a ticket has it: what we get here, the child can't.
@@ -172,6 +182,7 @@ class Member(asyncio.Protocol, ABC):
     def kill(self, reason: str) -> None:
         """`reason` is a label of child_exits_total; the first one stands."""
         self.leaving = True
+        self.killed = True
         self._reason = self._reason or reason
         self._nursery.kill(self.pid, signal.SIGKILL)
 
@@ -226,12 +237,18 @@ class Member(asyncio.Protocol, ABC):
     # the end
 
     def connection_lost(self, _error: Exception | None) -> None:
+        """It is dead, which we hear in a moment; or it closed its end of the stream, and is of no use any more."""
         self._stream_over = True
         self._outlet.close()
         if self._death is None:
-            self.kill("crash")
+            self.leaving = True
+            self._loop.call_later(_LAST_WORDS_WAIT, self._end_the_mute)
         else:
             self._gone(self._death)
+
+    def _end_the_mute(self) -> None:
+        if self._death is None:
+            self.kill("crash")
 
     def _died(self, death: asyncio.Future[Death]) -> None:
         self.leaving = True

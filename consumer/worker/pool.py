@@ -1,7 +1,7 @@
 """The pool: places at children for those who bring work."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -17,6 +17,7 @@ from consumer.worker.config import Figures, Observer, PoolConfig
 from consumer.worker.crew import Crew
 from consumer.worker.dispatch import Dispatch
 from consumer.worker.gate import Gate
+from consumer.worker.kills import Kills
 from consumer.worker.lines import CpuLine, IoLine
 from consumer.worker.member import Member
 from consumer.worker.needs import Needs
@@ -53,10 +54,11 @@ class Pool:
         self._places_of_a_child = {Sort.CPU: 1 + config.look_ahead, Sort.IO: config.io_concurrency}
         self._crew = Crew(config, self, clock)
         self._suspects = Suspects()
+        self._kills = Kills()
         self._needs = Needs(room_of(config.container_memory), max(config.processes, 1))
         self._dispatch = Dispatch(
             CpuLine(self._crew.teams[Sort.CPU].members, config.processes, Gate(self._needs), config.look_ahead),
-            IoLine(self._crew.teams[Sort.IO].members, config.io_concurrency),
+            IoLine(self._crew.teams[Sort.IO].members, config.io_concurrency, self._kills),
         )
         self._runs: set[Run] = set()
         self._paused = False
@@ -205,6 +207,9 @@ class Pool:
 
     def child_leaving(self, _member: Member, damage: str, kind: str) -> None:
         self._crew.left(damage, kind)
+
+    def child_killed(self, begun: Collection[Run]) -> frozenset[int]:
+        return self._kills.meet(begun, asyncio.get_running_loop().time())
 
     def run_weighed(self, run: Run, grown: int) -> None:
         """While it runs."""

@@ -6,9 +6,13 @@ _UNHEALTHY_AFTER = 3
 
 
 class Respawn:
-    """At once for the first; ever later while children die without having finished a job."""
+    """At once for the first; ever later while starts fail, or while those that started die without a finished job.
 
-    def __init__(self) -> None:
+    The latter up to `patience` seconds: for how long nobody works, where it is a few bad jobs that end them all.
+    """
+
+    def __init__(self, patience: float = _LONGEST) -> None:
+        self._patience = patience
         self._in_vain = 0
         self._failed_starts = 0
 
@@ -18,8 +22,7 @@ class Respawn:
 
     @property
     def delay(self) -> float:
-        failures = max(self._in_vain, self._failed_starts)
-        return 0.0 if failures <= 1 else min(_LONGEST, _FIRST * 2.0 ** min(failures - 2, 16))
+        return max(min(self._patience, _growing(self._in_vain)), min(_LONGEST, _growing(self._failed_starts)))
 
     def started(self) -> None:
         self._failed_starts = 0
@@ -32,3 +35,7 @@ class Respawn:
 
     def failed_to_start(self) -> None:
         self._failed_starts += 1
+
+
+def _growing(failures: int) -> float:
+    return 0.0 if failures <= 1 else _FIRST * 2.0 ** min(failures - 2, 16)

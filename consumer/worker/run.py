@@ -16,7 +16,7 @@ from consumer.worker.timer import overrun, spent
 from consumer.worker.wire import HEADER, TICKET_LIMIT, Type, head
 from schemas.codes import Code
 
-_SUSPECT_AFTER, _HOPELESS_AFTER = 4, 10
+_SUSPECT_AFTER = 4
 _LOSSES = 3
 
 
@@ -25,7 +25,7 @@ class Run:
 
     `cancelled_at` is on the loop's clock too. `said` is how many bytes of it went into the log.
     `ends` counts the ends of io children that any of several runs may have caused, this one among them: 2 for each,
-    or 1 where it rather came from outside.
+    or 1 where it may have come from outside.
     """
 
     __slots__ = (
@@ -65,11 +65,6 @@ class Run:
         return self.ends >= _SUSPECT_AFTER
 
     @property
-    def hopeless(self) -> bool:
-        """So often it was there, the last times alone, that it is charged though nothing tells that it did it."""
-        return self.ends >= _HOPELESS_AFTER
-
-    @property
     def ends_at(self) -> float:
         """When its time is over, if it has begun."""
         return min(self.started + self.work.timeout, self.cancelled_at)
@@ -90,6 +85,10 @@ class Run:
     def undo(self) -> None:
         """It never began, or will begin anew."""
         self.started, self.started_at, self.overran = 0.0, 0, False
+
+    def was_there(self, *, perhaps_outside: bool) -> None:
+        """An io child ended, and it may have been this one's doing."""
+        self.ends += 1 if perhaps_outside else 2
 
     def is_lost_again(self) -> bool:
         """Whether its child died, once more, between taking the ticket and beginning: that is no accident any more."""

@@ -24,7 +24,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
-from consumer.worker import catalogue, irreversible, process, scratch
+from consumer.worker import catalogue, irreversible, own_hand, process, scratch
 from consumer.worker.allowance import allowance
 from consumer.worker.catalogue import Sort
 from consumer.worker.child import live
@@ -48,6 +48,7 @@ def main(control: socket.socket) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     irreversible.watch()
+    own_hand.watch()
     Records.install(order["level"])
     try:
         kinds = load(order["modules"], order["path"])

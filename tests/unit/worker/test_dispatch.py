@@ -10,6 +10,7 @@ from consumer.core.ports import Work
 from consumer.worker.catalogue import Sort
 from consumer.worker.dispatch import Dispatch
 from consumer.worker.gate import Gate
+from consumer.worker.kills import Kills
 from consumer.worker.lines import CpuLine, IoLine
 from consumer.worker.needs import Needs
 from consumer.worker.run import Run
@@ -33,7 +34,7 @@ class Child:
 
 
 def dispatch(*children: Child) -> Dispatch:
-    return Dispatch(CpuLine(cast("Any", [*children]), len(children), Gate(Needs(0, 1))), IoLine([], 1))
+    return Dispatch(CpuLine(cast("Any", [*children]), len(children), Gate(Needs(0, 1))), IoLine([], 1, Kills()))
 
 
 def a_run(number: int, *, alone: bool = False) -> Run:
@@ -64,7 +65,7 @@ async def test_successors_start_when_those_before_them_are_done() -> None:
     retiring, successor = Child(), Child()
     retiring.queue.append(a_run(0))
     retiring.retiring = True
-    queue = Dispatch(CpuLine(cast("Any", [retiring, successor]), 1, Gate(Needs(0, 1))), IoLine([], 1))
+    queue = Dispatch(CpuLine(cast("Any", [retiring, successor]), 1, Gate(Needs(0, 1))), IoLine([], 1, Kills()))
     queue.add(a_run(1))
     assert numbers(successor) == []
     retiring.queue.clear()

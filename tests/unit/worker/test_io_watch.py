@@ -23,11 +23,13 @@ class Child:
     steps: int = 0
     who: int = 0
     in_threads: frozenset[int] = frozenset()
+    at_itself: frozenset[int] = frozenset()
     moves: bool = True
     cancelled: list[int] = field(default_factory=list)
     held: list[str] = field(default_factory=list)
     retired: bool = False
     guilty: set[int] | None = None
+    stopped: bool = False
 
     def hold(self) -> None:
         self.held.append("hold")
@@ -42,8 +44,8 @@ class Child:
     def retire(self) -> None:
         self.retired = True
 
-    def give_up(self, guilty: frozenset[int]) -> None:
-        self.guilty = set(guilty)
+    def give_up(self, guilty: frozenset[int], *, stopped: bool) -> None:
+        self.guilty, self.stopped = set(guilty), stopped
 
 
 class World:
@@ -150,5 +152,13 @@ async def test_nobody_is_charged_where_the_child_was_stopped(monkeypatch: pytest
     world = World(1.0, 60.0)
     world.child.moves, world.child.who = False, 1
     world.passes(10)
-    assert world.child.guilty == set()
+    assert (world.child.guilty, world.child.stopped) == (set(), True)
     assert world.now <= 101 + GRACE
+
+
+async def test_a_job_that_stopped_its_own_child_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(io_watch, "is_stopped", lambda pid: pid == 1)
+    world = World(1.0, 60.0)
+    world.child.moves, world.child.at_itself = False, frozenset({2})
+    world.passes(10)
+    assert (world.child.guilty, world.child.stopped) == ({2}, True)

@@ -1,5 +1,6 @@
 """The line before the io children; the one before cpu children is shown with the dispatch."""
 
+import asyncio
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -7,8 +8,10 @@ from typing import Any, cast
 from consumer.core.job import Job
 from consumer.core.ports import Work
 from consumer.worker.catalogue import Sort
+from consumer.worker.kills import Kills
 from consumer.worker.lines import IoLine
 from consumer.worker.run import Run
+from tests.support.waiting import eventually
 
 
 @dataclass
@@ -17,18 +20,23 @@ class Child:
     leaving: bool = False
     retiring: bool = False
     stolen_from: bool = False
+    fresh: bool = True
     queue: deque[Run] = field(default_factory=deque)
 
     def send(self, run: Run) -> None:
         self.queue.append(run)
+        self.fresh = False
+
+    def retire(self) -> None:
+        self.retiring = True
 
     @property
     def ids(self) -> list[int]:
         return [run.id for run in self.queue]
 
 
-def line(*children: Child, concurrency: int) -> IoLine:
-    return IoLine(cast("Any", [*children]), concurrency)
+def line(*children: Child, concurrency: int, kills: Kills | None = None) -> IoLine:
+    return IoLine(cast("Any", [*children]), concurrency, kills or Kills())
 
 
 def a_run(number: int, ends: int = 0) -> Run:
@@ -57,21 +65,46 @@ async def test_a_child_that_goes_or_whose_loop_is_held_up_gets_nothing() -> None
     assert [child.ids for child in children] == [[], [], [], []]
 
 
-async def test_a_suspect_has_a_child_for_itself_and_gets_its_turn() -> None:
-    child = Child()
-    io = line(child, concurrency=10)
+async def test_a_suspect_has_a_new_child_for_itself_and_gets_its_turn() -> None:
+    first, second = Child(), Child()
+    io = line(first, concurrency=10)
     io.add(a_run(1))
     io.go()
     io.back(a_run(2, ends=4))
     io.add(a_run(3))
     io.go()
-    assert child.ids == [1]
-    child.queue.clear()
+    assert first.ids == [1]
+    first.queue.clear()
+    io.go()
+    assert (first.ids, first.retiring) == ([], True)
+    io.members.append(cast("Any", second))
+    io.go()
+    assert second.ids == [2]
+    second.queue.clear()
+    io.go()
+    assert second.ids == [3]
+
+
+async def test_after_a_kill_the_others_have_the_children_to_themselves_for_a_while() -> None:
+    going, child, kills = Child(leaving=True), Child(), Kills()
+    io = line(going, concurrency=10, kills=kills)
+    kills.pause = 0.05
+    io.back(a_run(1, ends=4))
+    io.add(a_run(2))
+    io.go()
+    await asyncio.sleep(0)
+    io.members.append(cast("Any", child))
     io.go()
     assert child.ids == [2]
     child.queue.clear()
+    io.members.append(cast("Any", fresh := Child()))
     io.go()
-    assert child.ids == [3]
+    assert fresh.ids == []
+
+    async def tried() -> bool:
+        return fresh.ids == [1]
+
+    await eventually(tried, "the end of the pause, which began with a child to have")
 
 
 async def test_others_run_on_while_a_suspect_waits_where_there_is_a_second_child() -> None:
@@ -93,9 +126,9 @@ async def test_one_suspect_at_a_time_is_tried_and_the_other_children_are_for_the
     io.add(a_run(3))
     io.go()
     assert (first.ids, second.ids) == ([2], [3])
-    first.queue.clear()
+    io.members[0] = third = cast("Any", Child())
     io.go()
-    assert (first.ids, second.ids) == ([1], [3])
+    assert (third.ids, second.ids) == ([1], [3])
 
 
 async def test_what_waits_can_be_forgotten_and_given_back() -> None:

@@ -10,8 +10,10 @@ def test_what_one_side_writes_the_other_reads_and_still_reads_when_the_writer_is
     child.enter(7)
     child.thread(2, 8)
     child.strangers(3)
+    child.at_its_own_process(9)
     child.close()
     assert (parent.steps, parent.who, parent.in_threads, parent.has_strangers) == (1, 7, frozenset({8}), True)
+    assert parent.at_itself == {9}
     parent.close()
 
 
@@ -23,5 +25,7 @@ def test_between_two_steps_nobody_is_named() -> None:
     mark.leave()
     mark.thread(0, 9)
     mark.thread(0, 0)
-    assert (mark.steps, mark.who, mark.in_threads) == (1, 0, frozenset())
+    mark.at_its_own_process(7)
+    mark.at_its_own_process(0)
+    assert (mark.steps, mark.who, mark.in_threads, mark.at_itself) == (1, 0, frozenset(), frozenset())
     mark.close()

@@ -20,6 +20,16 @@ def test_deaths_in_vain_make_each_start_later_up_to_a_cap() -> None:
     assert delays[-1] == 5
 
 
+def test_a_child_costs_so_little_that_the_next_one_comes_soon_however_many_died() -> None:
+    respawn = Respawn(patience=0.4)
+    for _ in range(40):
+        respawn.died_in_vain()
+    assert respawn.delay == 0.4
+    for _ in range(40):
+        respawn.failed_to_start()
+    assert respawn.delay == 5
+
+
 def test_a_finished_job_forgives_the_deaths_before_it() -> None:
     respawn = Respawn()
     for _ in range(5):

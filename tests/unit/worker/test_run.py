@@ -3,7 +3,6 @@ import pytest
 from consumer.core.job import Job
 from consumer.core.outcome import Interrupted, TimedOut
 from consumer.core.ports import Work
-from consumer.worker.blame import FROM_INSIDE
 from consumer.worker.catalogue import Sort
 from consumer.worker.run import Run, failure, how_it_ended, ticket
 from consumer.worker.wire import TICKET_LIMIT, Type, whole
@@ -51,10 +50,13 @@ def test_an_overrun_that_a_child_reports_is_a_timeout() -> None:
     assert isinstance(failure(said | {"usage": [1, 2, 0.5, 3]}), TimedOut)
 
 
-async def test_a_run_that_is_there_at_one_end_after_the_other_is_tried_alone_and_at_last_charged() -> None:
-    run = Run(1, Work(Job("kind", "key", b""), 1, 1.0), Sort.IO, lambda: None)
-    seen = []
-    for _ in range(5):
-        run.ends += FROM_INSIDE
-        seen.append((run.suspect, run.hopeless))
-    assert seen == [(False, False)] + [(True, False)] * 3 + [(True, True)]
+@pytest.mark.parametrize(("perhaps_outside", "ends"), [(False, 2), (True, 4)])
+async def test_a_run_that_was_there_at_one_end_after_the_other_is_tried_alone(
+    perhaps_outside: bool,
+    ends: int,
+) -> None:
+    run = a_run(b"")
+    for _ in range(ends):
+        assert not run.suspect
+        run.was_there(perhaps_outside=perhaps_outside)
+    assert run.suspect

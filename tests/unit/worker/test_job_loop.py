@@ -1,4 +1,4 @@
-"""The mark and the tasks of a job, in a process of its own: the loop's own classes are changed there."""
+"""The loop of jobs, in a process of its own: the classes of asyncio are changed there."""
 
 import subprocess
 import sys
@@ -8,15 +8,15 @@ import textwrap
 def ran(program: str) -> str:
     """What a program prints that has jobs `one` and `two`, and the `mark` that a parent would read."""
     prelude = """
-        import asyncio, os, time
-        from consumer.worker.io_job import FollowedThreads, IoJob, follow_steps, follow_tasks
+        import asyncio, os, signal, threading, time
+        from consumer.worker import own_hand
+        from consumer.worker.io_job import IoJob
+        from consumer.worker.job_loop import JobLoop
         from consumer.worker.mark import Mark, shared_memory
 
+        own_hand.watch()
         mark = Mark(shared_memory())
-        loop = asyncio.SelectorEventLoop()
-        loop.set_task_factory(follow_tasks)
-        loop.set_default_executor(FollowedThreads(mark))
-        follow_steps(mark)
+        loop = JobLoop(mark)
         one, two = IoJob(1, 0), IoJob(2, 0.5)
     """
     source = textwrap.dedent(prelude) + textwrap.dedent(program)
@@ -126,4 +126,105 @@ def test_a_job_that_uses_too_much_cpu_time_is_cancelled() -> None:
             loop.run_until_complete(main())
         """)
         == "True b'spent' True"
+    )
+
+
+def test_what_a_job_sets_in_the_loop_does_not_hold_for_the_others() -> None:
+    assert (
+        ran("""
+            from concurrent.futures import ThreadPoolExecutor
+
+            async def misuse():
+                loop.set_task_factory(lambda *_, **__: 1 / 0)
+                with ThreadPoolExecutor() as mine:
+                    loop.set_default_executor(mine)
+                await loop.shutdown_default_executor()
+                await loop.shutdown_asyncgens()
+
+            async def use():
+                async def numbers():
+                    yield 1
+                    yield 2
+                seen = []
+                async for number in numbers():
+                    seen.append(number)
+                    await asyncio.wait([one.start(misuse())])
+                return seen, await asyncio.create_task(asyncio.sleep(0, 3)), await asyncio.to_thread(lambda: 4)
+
+            print(loop.run_until_complete(use()))
+        """)
+        == "([1, 2], 3, 4)"
+    )
+
+
+def test_a_loop_that_a_job_begins_in_a_thread_is_not_taken_for_the_loop_of_all() -> None:
+    assert (
+        ran("""
+            async def steps():
+                for _ in range(100):
+                    await asyncio.sleep(0)
+
+            async def work():
+                thread = asyncio.to_thread(asyncio.run, steps())
+                await asyncio.sleep(0)
+                waiting = asyncio.ensure_future(thread)
+                await asyncio.sleep(0)
+                before = mark.steps
+                until = time.monotonic() + 0.1
+                seen = {mark.who for _ in iter(lambda: time.monotonic() < until, False)}
+                print(seen, mark.steps - before)
+                await waiting
+
+            async def main():
+                await asyncio.wait([one.start(work())])
+
+            loop.run_until_complete(main())
+        """)
+        == "{1} 0"
+    )
+
+
+def test_a_thread_that_nobody_knows_is_seen_from_the_end_of_the_step_that_began_it() -> None:
+    assert (
+        ran("""
+            over = threading.Event()
+
+            async def work():
+                threading.Thread(target=over.wait).start()
+
+            async def main():
+                await asyncio.to_thread(lambda: None)
+                before = mark.has_strangers
+                await asyncio.wait([one.start(work())])
+                print(before, mark.has_strangers)
+                over.set()
+
+            loop.run_until_complete(main())
+        """)
+        == "False True"
+    )
+
+
+def test_a_signal_that_a_job_sends_to_its_own_process_is_seen_while_it_is_on_its_way() -> None:
+    assert (
+        ran("""
+            seen = []
+            signal.signal(signal.SIGUSR1, lambda *_: seen.append(set(mark.at_itself)))
+
+            async def work():
+                for send in (
+                    lambda: os.kill(os.getpid(), signal.SIGUSR1),
+                    lambda: os.killpg(0, 0) or os.kill(-os.getpgrp(), 0) or signal.raise_signal(signal.SIGUSR1),
+                ):
+                    send()
+                    seen.append(set(mark.at_itself))
+                os.kill(os.getppid(), 0)
+
+            async def main():
+                await asyncio.wait([one.start(work())])
+
+            loop.run_until_complete(main())
+            print(seen)
+        """)
+        == "[{1}, set(), {1}, set()]"
     )
