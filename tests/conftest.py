@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,9 +34,16 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
+@pytest.fixture(autouse=True)
+def without_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test has the settings that it makes, and none of the shell that pytest was called from."""
+    for name in [name for name in os.environ if name.startswith("CONSUMER_")]:
+        monkeypatch.delenv(name)
+
+
 @pytest.fixture(scope="session")
 def rabbit() -> Iterator[Rabbit]:
-    """A RabbitMQ node. A test that stops, kills or pauses it starts a `Rabbit` of its own instead."""
+    """A RabbitMQ node. A test that stops or kills it starts a `Rabbit` of its own instead."""
     with Rabbit() as node:
         yield node
 

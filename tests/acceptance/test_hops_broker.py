@@ -1,13 +1,11 @@
 """A hop fails because the broker is away: nothing is lost, nobody is charged, and nothing spins."""
 
-import asyncio
 
 from tests.support.daemon import Daemon
 from tests.support.marks import Marks
 from tests.support.outages import PATIENT, attempts, calm, nothing_is_left, paused
 from tests.support.producer import Producer
 from tests.support.proxy import Proxy
-from tests.support.rabbit import Rabbit
 from tests.support.rows import all_are
 from tests.support.settings import settings
 from tests.support.waiting import eventually
@@ -104,23 +102,3 @@ async def test_a_delivery_that_comes_back_while_its_job_still_runs_is_settled_li
         assert (first["disposition"], again["disposition"]) == ("complete", "duplicate")
         assert len(marks.all) == 1
         await nothing_is_left(daemon, producer)
-
-
-async def test_rabbitmq_is_killed_and_comes_back(sqlite_url: str, marks: Marks) -> None:
-    with Rabbit() as node:
-        async with Daemon(settings(node.url, sqlite_url, **PATIENT)) as daemon:
-            await daemon.ready()
-            async with Producer(node.url) as producer:
-                await producer.submit("fails_at_gate", marks.payload, "running")
-                await marks.of("running")
-                for key in ("next", "after"):
-                    await producer.submit("wait_for_gate", marks.payload, key)
-                await asyncio.to_thread(node.kill)
-            async with calm(daemon):
-                marks.open_gate()
-                await daemon.logged(paused)
-            await asyncio.to_thread(node.start)
-            found = await all_are("succeeded", sqlite_url, 3)
-            assert {key: row["attempt"] for key, row in found.items()} == {"running": 2, "next": 1, "after": 1}
-            async with Producer(node.url) as producer:
-                await nothing_is_left(daemon, producer)

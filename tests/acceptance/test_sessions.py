@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -19,13 +18,6 @@ from tests.support.waiting import eventually
 RECOVERY = 5.0
 """Seconds from when the broker's port opens until the daemon consumes."""
 HEARTBEAT = 2
-
-
-@pytest.fixture(scope="module")
-def node() -> Iterator[Rabbit]:
-    """A node that is killed, or frozen."""
-    with Rabbit() as rabbit:
-        yield rabbit
 
 
 async def consumers_are(url: str, wanted: int, within: float = RECOVERY) -> None:
@@ -48,56 +40,19 @@ async def does_a_job(url: str, store: str, key: str, total: int) -> None:
         assert key in await all_are("succeeded", store, total)
 
 
-async def test_connections_that_an_operator_closes_are_opened_again(node: Rabbit, sqlite_url: str) -> None:
-    url = node.vhost()
-    async with Daemon(settings(url, sqlite_url)) as daemon:
+async def test_connections_that_an_operator_closes_are_opened_again(
+    rabbit: Rabbit, amqp_url: str, sqlite_url: str
+) -> None:
+    async with Daemon(settings(amqp_url, sqlite_url)) as daemon:
         await daemon.ready()
         for count in (1, 2, 3):
-            await asyncio.to_thread(node.close_connections)
+            await asyncio.to_thread(rabbit.close_connections)
             lines = await daemon.logged(ended, count)
             assert (lines[-1]["reason"], "closed by a test" in lines[-1]["detail"]) == ("closed", True)
             await daemon.ready()
-            await consumers_are(url, 1)
-            await does_a_job(url, sqlite_url, f"after-{count}", count)
+            await consumers_are(amqp_url, 1)
+            await does_a_job(amqp_url, sqlite_url, f"after-{count}", count)
         assert await daemon.metric("consumer_broker_sessions_total", reason="closed") == 3
-
-
-async def test_a_broker_that_is_killed_again_and_again_is_back_in_use_within_seconds(
-    node: Rabbit, sqlite_url: str
-) -> None:
-    url = node.vhost()
-    async with Daemon(settings(url, sqlite_url)) as daemon:
-        await daemon.ready()
-        for count in (1, 2, 3, 4):
-            await asyncio.to_thread(node.kill)
-            await daemon.logged(ended, count)
-            assert (await daemon.get("/readyz"))[0] == 503
-            await asyncio.to_thread(node.start)
-            await consumers_are(url, 1)
-            await does_a_job(url, sqlite_url, f"after-{count}", count)
-            await daemon.ready()
-
-
-async def test_a_broker_that_is_killed_with_a_backlog_gives_all_of_it_back(
-    node: Rabbit, sqlite_url: str, marks: Marks
-) -> None:
-    url = node.vhost()
-    async with Daemon(settings(url, sqlite_url, POOL__PROCESSES="1")) as daemon:
-        await daemon.ready()
-        async with Producer(url) as producer:
-            await producer.submit("wait_for_gate", marks.payload, "running")
-            for number in range(100):
-                await producer.submit("mark", marks.payload, f"job-{number}")
-        await marks.of("running")
-        await asyncio.to_thread(node.kill)
-        marks.open_gate()
-        await asyncio.to_thread(node.start)
-        started = time.monotonic()
-        await consumers_are(url, 1)
-        found = await all_are("succeeded", sqlite_url, 101)
-        assert time.monotonic() - started < 3 * RECOVERY
-        assert {row["attempt"] for row in found.values()} == {1}
-        assert {mark.key for mark in marks.all} == found.keys()
 
 
 async def test_a_broker_that_falls_silent_is_noticed_within_two_heartbeats(amqp_url: str, sqlite_url: str) -> None:
@@ -134,18 +89,19 @@ async def test_a_short_silence_ends_nothing(amqp_url: str, sqlite_url: str) -> N
         assert not any(map(ended, daemon.logs))
 
 
-async def test_a_broker_that_is_frozen_is_used_again_once_it_thaws(node: Rabbit, sqlite_url: str) -> None:
-    url = node.vhost()
-    async with Daemon(settings(url, sqlite_url, BROKER__HEARTBEAT_SECONDS=str(HEARTBEAT))) as daemon:
+async def test_a_broker_that_is_frozen_is_used_again_once_it_thaws(
+    rabbit: Rabbit, amqp_url: str, sqlite_url: str
+) -> None:
+    async with Daemon(settings(amqp_url, sqlite_url, BROKER__HEARTBEAT_SECONDS=str(HEARTBEAT))) as daemon:
         await daemon.ready()
-        with node.paused():
+        with rabbit.paused():
             (line,) = await daemon.logged(ended)
             assert line["reason"] in {"watchdog", "heartbeat"}
             assert (await daemon.get("/readyz"))[0] == 503
             assert (await daemon.get("/livez"))[0] == 200
         await daemon.ready()
-        await consumers_are(url, 1)
-        await does_a_job(url, sqlite_url, "after", 1)
+        await consumers_are(amqp_url, 1)
+        await does_a_job(amqp_url, sqlite_url, "after", 1)
 
 
 async def test_a_deleted_queue_is_declared_again_and_its_jobs_are_done(amqp_url: str, sqlite_url: str) -> None:

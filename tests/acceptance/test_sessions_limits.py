@@ -1,7 +1,7 @@
 """The broker sets a limit, by an alarm or by its ack timeout: the daemon pauses or starts anew, and nothing is lost."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -13,39 +13,22 @@ from tests.support.rows import all_are
 from tests.support.settings import settings
 from tests.support.waiting import eventually
 
-ALARMS = {
-    "memory": (
-        "vm_memory_monitor:set_vm_memory_high_watermark(0.0000001)",
-        "vm_memory_monitor:set_vm_memory_high_watermark(0.6)",
-    ),
-    "disk": ('rabbit_disk_monitor:set_disk_free_limit("1000000GB")', 'rabbit_disk_monitor:set_disk_free_limit("50MB")'),
-}
 QUICK = {"BROKER__PUBLISH_TIMEOUT_SECONDS": "1"}
-
-
-@pytest.fixture(scope="module")
-def node() -> Iterator[Rabbit]:
-    """A node whose limits are moved."""
-    with Rabbit() as rabbit:
-        yield rabbit
 
 
 def phase(name: str) -> Callable[[Line], bool]:
     return lambda line: line.get("phase") == name
 
 
-@pytest.mark.parametrize("alarm", ALARMS)
+@pytest.mark.parametrize("alarm", ["memory", "disk"])
 async def test_an_alarm_pauses_the_intake_until_it_clears(
-    node: Rabbit, sqlite_url: str, marks: Marks, alarm: str
+    rabbit: Rabbit, amqp_url: str, sqlite_url: str, marks: Marks, alarm: str
 ) -> None:
-    raise_it, clear_it = ALARMS[alarm]
-    url = node.vhost()
-    async with Daemon(settings(url, sqlite_url, **QUICK)) as daemon, Producer(url) as producer:
+    async with Daemon(settings(amqp_url, sqlite_url, **QUICK)) as daemon, Producer(amqp_url) as producer:
         await daemon.ready()
         await producer.submit("fails_at_gate", marks.payload, "retried")
         await marks.of("retried")
-        node.evaluate(raise_it)
-        try:
+        with rabbit.alarm(alarm):
             marks.open_gate()
             await daemon.logged(phase("paused"))
 
@@ -59,8 +42,6 @@ async def test_an_alarm_pauses_the_intake_until_it_clears(
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(daemon.logged(phase("consuming"), 2), 3)
             assert await daemon.metric("consumer_messages_received_total") == received
-        finally:
-            node.evaluate(clear_it)
         await daemon.logged(phase("consuming"), 2)
         found = await all_are("succeeded", sqlite_url, 1)
         assert found["retried"]["attempt"] == 2
@@ -70,32 +51,29 @@ async def test_an_alarm_pauses_the_intake_until_it_clears(
         await daemon.ready()
 
 
-async def test_a_daemon_that_starts_under_an_alarm_works_as_far_as_it_can(node: Rabbit, sqlite_url: str) -> None:
-    url = node.vhost()
-    async with Producer(url) as producer:
-        async with Daemon(settings(url, sqlite_url)) as daemon:
+async def test_a_daemon_that_starts_under_an_alarm_works_as_far_as_it_can(
+    rabbit: Rabbit, amqp_url: str, sqlite_url: str
+) -> None:
+    async with Producer(amqp_url) as producer:
+        async with Daemon(settings(amqp_url, sqlite_url)) as daemon:
             await daemon.ready()
             daemon.terminate()
             await daemon.wait()
         await producer.submit("echo", 1, "one")
-        node.evaluate(ALARMS["memory"][0])
-        try:
-            async with Daemon(settings(url, sqlite_url, **QUICK)) as daemon:
+        with rabbit.alarm("memory"):
+            async with Daemon(settings(amqp_url, sqlite_url, **QUICK)) as daemon:
                 await daemon.ready()
                 await all_are("succeeded", sqlite_url, 1)
-        finally:
-            node.evaluate(ALARMS["memory"][1])
 
 
 async def test_a_job_that_outlasts_the_ack_timeout_runs_once_and_so_do_its_neighbours(
-    node: Rabbit, sqlite_url: str, marks: Marks
+    rabbit: Rabbit, amqp_url: str, sqlite_url: str, marks: Marks
 ) -> None:
     """RabbitMQ 3 closes the channel, 4.3 cancels the consumer."""
-    node.evaluate("application:set_env(rabbit, consumer_timeout, 2000)")
-    node.evaluate("application:set_env(rabbit, channel_tick_interval, 500)")
+    rabbit.evaluate("application:set_env(rabbit, consumer_timeout, 2000)")
+    rabbit.evaluate("application:set_env(rabbit, channel_tick_interval, 500)")
     try:
-        url = node.vhost()
-        async with Daemon(settings(url, sqlite_url)) as daemon, Producer(url) as producer:
+        async with Daemon(settings(amqp_url, sqlite_url)) as daemon, Producer(amqp_url) as producer:
             await daemon.ready()
             for key in ("one", "two", "three", "four"):
                 await producer.submit("wait_for_gate", marks.payload, key)
@@ -117,5 +95,5 @@ async def test_a_job_that_outlasts_the_ack_timeout_runs_once_and_so_do_its_neigh
             assert await producer.depth("jobs.default") == 0, "all is acked"
             assert await producer.depth("jobs.default.dead") == 0
     finally:
-        node.evaluate("application:set_env(rabbit, consumer_timeout, 1800000)")
-        node.evaluate("application:set_env(rabbit, channel_tick_interval, 60000)")
+        rabbit.evaluate("application:set_env(rabbit, consumer_timeout, 1800000)")
+        rabbit.evaluate("application:set_env(rabbit, channel_tick_interval, 60000)")

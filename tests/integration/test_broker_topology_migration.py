@@ -23,7 +23,6 @@ OLD_WORK, OLD_DEAD, NEW_WORK, NEW_DEAD = "jobs.default", "jobs.default.dead", "j
 @pytest.fixture
 def chosen(amqp_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Settings]:
     """The settings of one version; the old ladder is longer than the new one."""
-    monkeypatch.delenv("CONSUMER_TEST_BROKER", raising=False)
 
     def of(version: int, **more: Any) -> Settings:
         levels = {1: 8}.get(version, 6)

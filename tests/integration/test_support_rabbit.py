@@ -1,5 +1,4 @@
 import asyncio
-from collections.abc import Iterator
 
 import aio_pika
 import pytest
@@ -7,13 +6,6 @@ import pytest
 from tests.support.producer import Producer
 from tests.support.proxy import Proxy
 from tests.support.rabbit import Rabbit
-
-
-@pytest.fixture(scope="module")
-def node() -> Iterator[Rabbit]:
-    """A node that these tests may mistreat."""
-    with Rabbit({"heartbeat": "7"}) as rabbit:
-        yield rabbit
 
 
 async def declare(producer: Producer) -> None:
@@ -55,40 +47,22 @@ async def test_a_publish_that_no_queue_takes_is_an_error(amqp_url: str) -> None:
             await producer.submit("kind", {}, "key", queue="nowhere")
 
 
-@pytest.mark.parametrize("end", [Rabbit.stop, Rabbit.kill])
-async def test_a_node_that_ended_starts_again_with_its_messages(node: Rabbit, end: object) -> None:
-    assert callable(end)
-    url = node.vhost()
-    async with Producer(url) as producer:
+async def test_a_paused_node_keeps_its_connections_and_answers_later(rabbit: Rabbit, amqp_url: str) -> None:
+    async with Producer(amqp_url) as producer:
         await declare(producer)
-        await producer.submit("kind", {"n": 1}, "key")
-    end(node)
-    node.start()
-    async with Producer(url) as producer:
-        (kept,) = await producer.take("jobs.default")
-        assert kept.message_id == "key"
-
-
-async def test_a_paused_node_keeps_its_connections_and_answers_later(node: Rabbit) -> None:
-    async with Producer(node.vhost()) as producer:
-        await declare(producer)
-        with node.paused():
+        with rabbit.paused():
             publishing = asyncio.create_task(producer.submit("kind", {}, "key"))
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(publishing), 0.2)
         await publishing
 
 
-async def test_an_operator_closes_connections(node: Rabbit) -> None:
+async def test_an_operator_closes_connections(rabbit: Rabbit) -> None:
     closed = asyncio.Event()
-    connection = await aio_pika.connect(node.url)
+    connection = await aio_pika.connect(rabbit.url)
     connection.close_callbacks.add(lambda *_: closed.set())
-    node.close_connections()
+    rabbit.close_connections()
     await closed.wait()
-
-
-def test_settings_reach_the_node(node: Rabbit) -> None:
-    assert node.evaluate("application:get_env(rabbit, heartbeat)") == "{ok, 7}"
 
 
 async def test_a_stalled_proxy_holds_back_confirms(amqp_url: str) -> None:

@@ -8,8 +8,8 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -24,6 +24,13 @@ NEXT_SCRIPT = ROOT.parent / "shared" / "bin" / "rabbitmq-next"
 DEBIAN_PROGRAMS = "/usr/lib/rabbitmq/bin"  # those on the PATH there insist on another user
 LEAN = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}"
 UNCONNECTED = "failed to connect to node"
+ALARMS = {
+    "memory": (
+        "vm_memory_monitor:set_vm_memory_high_watermark(0.0000001)",
+        "vm_memory_monitor:set_vm_memory_high_watermark(0.6)",
+    ),
+    "disk": ('rabbit_disk_monitor:set_disk_free_limit("1000000GB")', 'rabbit_disk_monitor:set_disk_free_limit("50MB")'),
+}
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 
 
@@ -88,6 +95,16 @@ class Rabbit:
     def paused(self) -> AbstractContextManager[None]:
         """Freeze the node for a while: its connections stay open and silent."""
         return self._leash.paused("beam.smp")
+
+    @contextmanager
+    def alarm(self, resource: str) -> Iterator[None]:
+        """Let it find for a while that it has too little of a resource."""
+        raise_it, clear_it = ALARMS[resource]
+        self.evaluate(raise_it)
+        try:
+            yield
+        finally:
+            self.evaluate(clear_it)
 
     def drop(self) -> None:
         """Kill the node and remove its data."""

@@ -1,6 +1,5 @@
 """What commands say to wrong input before they open or send anything: one sentence, an exit code, and no secret."""
 
-import os
 from urllib.parse import quote
 
 import pytest
@@ -16,10 +15,8 @@ AWAY = {"BROKER__URL": "amqp://127.0.0.1:1", "STORE__URL": "sqlite:////nowhere/a
 
 
 @pytest.fixture(autouse=True)
-def clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No settings but a test's own, and no logs of other tests that go to the output of this one."""
-    for name in [name for name in os.environ if name.startswith("CONSUMER_")]:
-        monkeypatch.delenv(name)
+def unlogged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the logs of later tests would go to the output of these."""
     monkeypatch.setattr("consumer.cli.output.configure", lambda *_: None)
 
 
