@@ -1,6 +1,5 @@
 """A hop fails because the broker is away: nothing is lost, nobody is charged, and nothing spins."""
 
-
 from tests.support.daemon import Daemon
 from tests.support.marks import Marks
 from tests.support.outages import PATIENT, attempts, calm, nothing_is_left, paused
