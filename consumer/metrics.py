@@ -171,6 +171,9 @@ class Metrics:
         self.draining = gauge("draining", "1 between the signal to stop and the end")
         self.paused = gauge("paused", "1 while we take in nothing on purpose")
         self.stuck = gauge("store_stuck_jobs", "Rows that wait in vain; the same on every replica: max by", "status")
+        self.unsent = gauge(
+            "store_unsent_follow_ups", "Follow-ups that should be on the broker; the same on every replica", "queue"
+        )
         self.breaker = gauge("breaker_open", "1 while a breaker is open", "breaker", "kind")
 
     def _machinery(self, registry: CollectorRegistry) -> None:
@@ -250,6 +253,7 @@ class Metrics:
             self.oldest_running,
             self.last_settled,
             self.last_received,
+            self.unsent,
         ):
             metric.labels(self.queue)
 

@@ -79,6 +79,7 @@ class Sweeper:
             self._metrics.stuck.labels(status).set(counts.get(status, 0))
         if counts:
             self._log.warning("jobs are stuck", **{str(status): count for status, count in sorted(counts.items())})
+        self._metrics.unsent.labels(self._metrics.queue).set(await self._store.unsent())
 
     async def _publish_again(self) -> None:
         published: list[Row] = []

@@ -87,6 +87,10 @@ class Rows(Protocol):
         """Forget follow-ups: they are on the broker."""
         ...
 
+    async def unsent(self) -> int:
+        """Count those of our queue that should be there by now, up to some thousands."""
+        ...
+
     async def cool(self, cooldown: Cooldown) -> None:
         """Let a kind wait, here and in every process with this store; of two cooldowns the longer one holds."""
         ...

@@ -21,6 +21,11 @@ def forgettable(latest: str) -> str:
     return f"{done} AND finished_at < {latest} AND (due_at IS NULL OR due_at < {latest})"
 
 
+def unsent(now: str) -> str:
+    """Follow-ups that were to be sent before; another one waits in the outbox for its time."""
+    return f"(tries > 0 OR take_at <= {now})"
+
+
 def overdue(latest: str, now: str) -> str:
     """Those that are to be published now, as far as their payload is here."""
     return f"{stuck(latest)} AND payload IS NOT NULL AND (swept_at IS NULL OR {now} - swept_at >= swept_at - {SINCE})"

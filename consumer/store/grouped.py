@@ -101,6 +101,9 @@ class GroupedStore:
         if ids:
             await self._observed("outbox", len(ids), self._backend.sent(ids))
 
+    async def unsent(self) -> int:
+        return await self._observed("sweep", 1, self._backend.unsent())
+
     async def cool(self, cooldown: Cooldown) -> None:
         await self._observed("cooldown", 1, self._backend.cool(cooldown))
 

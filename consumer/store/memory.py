@@ -81,6 +81,9 @@ class MemoryBackend:
     async def sent(self, ids: Sequence[int]) -> None:
         self.follow_ups.sent(ids)
 
+    async def unsent(self) -> int:
+        return self.follow_ups.unsent(self._clock())
+
     async def cool(self, cooldown: Cooldown) -> None:
         known = self._cooldowns.get(cooldown.kind)
         if known is None or known.until < cooldown.until:

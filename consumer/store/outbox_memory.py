@@ -42,6 +42,9 @@ class MemoryOutbox:
             self._kept[kept.outgoing.id] = replace(kept, take_at=again, tries=kept.tries + 1)
         return [kept.outgoing for kept in ready]
 
+    def unsent(self, now: int) -> int:
+        return sum(kept.tries > 0 or kept.take_at <= now for kept in self._kept.values())
+
     def sent(self, ids: Sequence[int]) -> None:
         for number in ids:
             self._kept.pop(number, None)

@@ -8,6 +8,7 @@ import asyncpg
 
 from consumer.core.outbox import DOUBLINGS, Outgoing
 from consumer.core.row import Change
+from consumer.store import conditions
 from consumer.store.sessions import Sessions
 from consumer.store.statements import NOW
 
@@ -42,6 +43,12 @@ WHERE id = ANY (ARRAY(
 ))
 RETURNING {", ".join(COLUMNS)}
 """
+UNSENT = f"""
+SELECT count(*) FROM (
+    SELECT 1 FROM consumer_outbox WHERE origin = $1 AND {conditions.unsent(f"(SELECT {NOW})")}
+    LIMIT {conditions.COUNTED}
+) AS unsent
+"""
 SENT = "DELETE FROM consumer_outbox WHERE id = ANY ($1::bigint[])"
 
 
@@ -70,3 +77,8 @@ class PostgresOutbox:
     async def sent(self, ids: Sequence[int]) -> None:
         async with self._sessions.lend() as connection:
             await connection.execute(SENT, ids)
+
+    async def unsent(self) -> int:
+        async with self._sessions.lend() as connection:
+            count: int = await connection.fetchval(UNSENT, self._origin)
+        return count

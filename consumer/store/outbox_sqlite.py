@@ -6,6 +6,7 @@ from dataclasses import astuple, fields
 
 from consumer.core.outbox import Outgoing, first_try, next_try
 from consumer.core.row import Change
+from consumer.store import conditions
 from consumer.store.change import outgoing
 
 COLUMNS = tuple(field.name for field in fields(Outgoing))
@@ -18,6 +19,11 @@ SELECT {", ".join(COLUMNS)}, tries FROM consumer_outbox
 WHERE origin = ? AND take_at <= ? ORDER BY take_at, id LIMIT ?
 """  # noqa: S608 - constants only
 TAKE = "UPDATE consumer_outbox SET take_at = ?, tries = tries + 1 WHERE id = ?"
+UNSENT = f"""
+SELECT count(*) FROM (
+    SELECT 1 FROM consumer_outbox WHERE origin = ? AND {conditions.unsent("?")} LIMIT {conditions.COUNTED}
+)
+"""  # noqa: S608 - constants only
 SENT = "DELETE FROM consumer_outbox WHERE id = ?"
 
 
@@ -38,6 +44,10 @@ class SqliteOutbox:
         again = [(next_try(now, lease, record["tries"]), record["id"]) for record in ready]
         self._connection.executemany(TAKE, again)
         return [Outgoing(*tuple(record)[: len(COLUMNS)]) for record in ready]
+
+    def unsent(self, now: int) -> int:
+        count: int = self._connection.execute(UNSENT, (self._origin, now)).fetchone()[0]
+        return count
 
     def sent(self, ids: Sequence[int]) -> None:
         self._connection.executemany(SENT, [(number,) for number in ids])

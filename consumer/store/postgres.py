@@ -119,6 +119,9 @@ class PostgresBackend:
     async def sent(self, ids: Sequence[int]) -> None:
         await self._outbox.sent(ids)
 
+    async def unsent(self) -> int:
+        return await self._outbox.unsent()
+
     async def cool(self, cooldown: Cooldown) -> None:
         async with self._sessions.lend() as connection:
             await connection.execute(sql.COOL, cooldown.kind, cooldown.until, storable(cooldown.why))

@@ -115,6 +115,9 @@ class SqliteBackend:
     async def sent(self, ids: Sequence[int]) -> None:
         await self._in_transaction(lambda: self._outbox.sent(ids))
 
+    async def unsent(self) -> int:
+        return await self._in_thread(lambda: self._outbox.unsent(self._clock()))
+
     async def cool(self, cooldown: Cooldown) -> None:
         values = (cooldown.kind, cooldown.until, storable(cooldown.why))
         await self._in_transaction(lambda: self._connection.execute(COOL, values))

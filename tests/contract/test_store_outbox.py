@@ -117,10 +117,13 @@ async def test_what_could_not_be_sent_does_not_stand_in_the_way_of_newer_ones(su
 async def test_a_delay_is_spent_on_the_broker_or_for_another_queue_in_the_store(subject: Subject) -> None:
     async with subject.store() as store:
         await done(store, replace(FIRST, delay=60_000), replace(SECOND, queue="mail", delay=60_000))
+        assert await store.unsent() == 1, "the other one waits for its time"
         (ours,) = await store.outbox(10, LEASE_MS)
         assert (ours.key, ours.queue, ours.due) == ("order-7/1", None, (ours.submitted_at or 0) + 60_000)
         await store.sent([ours.id])
+        assert await store.unsent() == 0
         await subject.let_pass(60_000)
+        assert await store.unsent() == 1
         (theirs,) = await store.outbox(10, LEASE_MS)
         assert (theirs.key, theirs.queue, theirs.due) == ("order-7/2", "mail", ours.due)
 
@@ -130,8 +133,10 @@ async def test_a_store_of_several_queues_gives_each_its_own(subject: Subject) ->
     async with subject.store() as store, subject.store("jobs.other") as other:
         await done(store)
         await done(other, replace(FIRST, key="of the other"), key="order-8")
+        assert (await other.unsent(), await store.unsent()) == (1, 2)
         assert await taken(other) == ["of the other"]
         assert await taken(store) == ["order-7/1", "order-7/2"]
+        assert await store.unsent() == 2, "they were taken, and nobody said that they were sent"
 
 
 @pytest.mark.parametrize("subject", ["sqlite", "postgres"], indirect=True)

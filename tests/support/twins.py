@@ -120,6 +120,9 @@ class TestStore:
         self._check("sent")
         await self.inner.sent(ids)
 
+    async def unsent(self) -> int:
+        return await self.inner.unsent()
+
     async def cool(self, cooldown: Cooldown) -> None:
         self._check("cool")
         await self.inner.cool(cooldown)

@@ -13,6 +13,7 @@ from consumer.core.delay import Ladder
 from consumer.core.disposition import Settlement
 from consumer.core.job import Fault, Job, Message
 from consumer.core.letters import State
+from consumer.core.outbox import FollowUp
 from consumer.core.outcome import Failed, Interrupted, Outcome, Usage
 from consumer.core.ports import Work
 from consumer.core.row import Row, Status
@@ -22,6 +23,7 @@ from consumer.metrics import Metrics
 from consumer.sweeper import Sweeper, SweepRules
 from schemas import headers
 from schemas.codes import Code
+from tests.contract.stores import claim_of, run_of, success
 from tests.support.twins import START, World, message
 
 GRACE, RETENTION = 300_000, 3_600_000
@@ -152,6 +154,16 @@ async def test_the_stuck_are_shown_and_told_in_one_line_until_there_are_none() -
         await swept.world.deliver(message(key))
     await swept.sweeper.sweep()
     assert swept.stuck("pending") == 0
+
+
+async def test_follow_ups_that_should_be_on_the_broker_are_counted() -> None:
+    swept = Swept()
+    ref = await run_of(swept.world.store, claim_of())
+    asked = (FollowUp("k", "now", b"1", None, 0), FollowUp("k", "later", b"1", "mail", 60_000))
+    await swept.world.store.write(replace(success(ref), follow_ups=asked))
+    await swept.sweeper.sweep()
+    registry = swept.metrics.registry
+    assert registry.get_sample_value("consumer_store_unsent_follow_ups", {"queue": "default"}) == 1
 
 
 async def test_a_store_that_is_away_ends_no_sweeper() -> None:
