@@ -6,6 +6,7 @@ import os
 import random
 import socket
 import time
+from collections.abc import Awaitable, Callable
 from itertools import cycle
 from uuid import uuid4
 
@@ -131,34 +132,48 @@ def _warn_of_the_ack_timeout(settings: Settings, pool: Pool) -> None:
         structlog.get_logger("consumer.app").warning("the broker's ack timeout is short", detail=str(finding))
 
 
-async def _run_with(store: Store, settings: Settings, signals: Signals, metrics: Metrics, health: Health) -> None:
-    owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
-    topology, life = topology_of(settings), Life(metrics, health)
-    leases = LeaseKeeper(store, settings.store.lease_seconds * 1000)
-    progress = Progress(store, leases)
-    pool = await signals.unless_told(Pool.start(pool_of(settings), PoolObserver(metrics, progress), clock))
-    if pool is None:
-        return
-    kinds = frozenset(pool.schemas)
-    _check_overrides(settings, kinds)
-    _warn_of_the_ack_timeout(settings, pool)
-    metrics.expect(kinds)
-    publisher = AmqpPublisher(settings.broker.publish_timeout_seconds, metrics.publish_observed)
-    journal = SettlementJournal(metrics, kinds, clock)
-    prefetch = settings.broker.prefetch or min(pool.figures().slots * PREFETCH_PER_PLACE, MOST_PREFETCH)
+async def _first_pool(settings: Settings, observer: PoolObserver, metrics: Metrics, signals: Signals) -> Pool | None:
+    """With its children up; None when we are told to stop meanwhile."""
+    pool = await signals.unless_told(Pool.start(pool_of(settings), observer, clock))
+    if pool is not None:
+        kinds = frozenset(pool.schemas)
+        _check_overrides(settings, kinds)
+        _warn_of_the_ack_timeout(settings, pool)
+        metrics.expect(kinds)
+    return pool
 
-    nodes, copier = cycle(broker_of(settings).nodes), Copier(topology, owner)
-    strays = Strays(publisher, copier, random.random)
+
+def _opener(settings: Settings, publisher: AmqpPublisher, strays: Strays) -> Callable[[], Awaitable[Session]]:
+    """Of one session after the other, each at the next node."""
+    nodes, topology = cycle(broker_of(settings).nodes), topology_of(settings)
 
     async def open_one() -> Session:
         session = await open_session(next(nodes), topology, Mode(settings.topology.mode), publisher)
         strays.opened(session)
         return session
 
+    return open_one
+
+
+async def _run_with(store: Store, settings: Settings, signals: Signals, metrics: Metrics, health: Health) -> None:
+    owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
+    topology, life = topology_of(settings), Life(metrics, health)
+    copier = Copier(topology, owner)
+    leases = LeaseKeeper(store, settings.store.lease_seconds * 1000)
+    progress = Progress(store, leases)
+    pool = await _first_pool(settings, PoolObserver(metrics, progress), metrics, signals)
+    if pool is None:
+        return
+    kinds = frozenset(pool.schemas)
+    publisher = AmqpPublisher(settings.broker.publish_timeout_seconds, metrics.publish_observed)
+    journal = SettlementJournal(metrics, kinds, clock)
+    prefetch = settings.broker.prefetch or min(pool.figures().slots * PREFETCH_PER_PLACE, MOST_PREFETCH)
+    strays = Strays(publisher, copier, random.random)
+
     async def consume(session: Session, careful: bool) -> None:
         await session.consume(in_hand.receive, 1 if careful else prefetch, clock)
 
-    supervisor = Supervisor(open_one, consume, store.probe, pool, life, random.random)
+    supervisor = Supervisor(_opener(settings, publisher, strays), consume, store.probe, pool, life, random.random)
     cooling = SharedCooling(Cooling(cooling_of(settings), random.random), store, metrics, clock)
     relay = Relay(store, publisher, topology, clock, random.random)
     holding = HoldingStore(store, supervisor.trip, random.random, relay.kick)
