@@ -103,7 +103,6 @@ class Scope:
         if waiting:
             frames += head(Type.WROTE, self._job_id)
         follow_ups = self.context.follow_ups
-        if succeeded and follow_ups is not None:
-            text = follow_ups.encoded()
+        if succeeded and follow_ups is not None and (text := follow_ups.encoded()):
             frames += head(Type.FOLLOW_UPS, self._job_id, b"", len(text)) + text
         return frames

@@ -104,9 +104,10 @@ def test_follow_ups_come_with_a_success_and_with_nothing_else() -> None:
             assert isinstance(outcome, Failed)
             assert outcome.fault.message.startswith("the kind of a follow-up is missing")
 
-            silent = await bench.run("silent")
-            assert isinstance(silent, Succeeded)
-            assert silent.follow_ups == ()
+            for kind in ("silent", "asks_in_vain"):
+                outcome = await bench.run(kind)
+                assert isinstance(outcome, Succeeded), outcome
+                assert outcome.follow_ups == ()
 
             large = {"follow_ups": [{"kind": "next", "payload": '"' * 500} for _ in range(1000)]}
             outcome = await bench.run("asks_for_more", large)

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,14 @@ def asks_for_more(payload: dict[str, Any], context: JobContext) -> str:
         context.send(**follow_up)
     if payload.get("fails"):
         raise ValueError("on purpose")
+    return "asked"
+
+
+@job("asks_in_vain", timeout=10)
+def asks_in_vain(payload: Any, context: JobContext) -> str:
+    """What it asks for is no job, and that is fine with it."""
+    with suppress(ValueError):
+        context.send("", payload)
     return "asked"
 
 
