@@ -46,6 +46,10 @@ class Choice:
     since: str | None = None
     until: str | None = None
 
+    @property
+    def is_everything(self) -> bool:
+        return not any(getattr(self, field.name) for field in fields(self))
+
     def __str__(self) -> str:
         """For the log."""
         said = {field.name: getattr(self, field.name) for field in fields(self)}

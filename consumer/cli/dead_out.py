@@ -61,6 +61,7 @@ def redrive(
 def purge(
     choice: Choice,
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
+    all_of_them: Annotated[bool, typer.Option("--all", help="Says with --yes that no filter is meant.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -68,6 +69,8 @@ def purge(
     with errors_as_sentences():
         chosen = settings()
         wanted, until = _wanted(chosen, choice), clock() + 1
+        if yes and choice.is_everything and not all_of_them:
+            fail("--yes wants ids, a filter or --all: a list of ids that came out empty would purge all letters", 2)
         if dry_run or not yes:
             listed = asyncio.run(looks.groups(chosen, wanted, SHOWN_GROUPS))
             groups = [group_facts(group) for group in listed.groups]

@@ -107,9 +107,17 @@ def _cell(name: str, value: Any) -> str:
 
 def _parsed(history: Any) -> Any:
     try:
-        return json.loads(history)
+        return [_attempt(said) for said in json.loads(history)]
     except (TypeError, ValueError, RecursionError):
         return None
+
+
+def _attempt(said: Any) -> Any:
+    """With its time as people read it, where it is what a daemon wrote."""
+    try:
+        return said | {"at": time_of(said["at"])}
+    except (TypeError, ValueError, LookupError, OverflowError):
+        return said
 
 
 def _text(body: bytes) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from config.settings import Settings
 from consumer.broker.publisher import AmqpPublisher, is_writable
 from consumer.core.decode import decode
-from consumer.core.errors import SettingsError
+from consumer.core.errors import SettingsError, Unavailable, Unfinished
 from consumer.core.exact import NotExact
 from consumer.core.letter_index import LetterIndex, Wanted
 from consumer.core.letter_lines import Exported, exported
@@ -50,9 +50,12 @@ async def bring_back(settings: Settings, lines: Iterable[str]) -> Imported:
     counts = Imported(0, 0)
     async with closing_store(settings) as store, publishing(settings) as publisher:
         desk = Incoming(settings, store.letters, publisher)
-        for batch in batches(map(exported, lines), lambda letter: len(letter.message.body)):
-            added = await desk.add({letter.id: letter for letter in batch})
-            counts = Imported(counts.added + added, counts.known + len(batch) - added)
+        try:
+            for batch in batches(map(exported, lines), lambda letter: len(letter.message.body)):
+                added = await desk.add({letter.id: letter for letter in batch})
+                counts = Imported(counts.added + added, counts.known + len(batch) - added)
+        except Unavailable as error:
+            raise Unfinished(f"{error}; import the file again, those that are in the queue by now stay one") from None
     return counts
 
 

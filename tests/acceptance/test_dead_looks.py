@@ -140,6 +140,7 @@ WRONG = {
     ("redrive", "1d"): "there is no dead letter '1d'",
     ("purge", "--code", "nonsense", "--yes"): "there is no code 'nonsense'",
     ("purge", "--kind", "", "--yes"): "--kind is empty",
+    ("purge", "--yes"): "--yes wants ids, a filter or --all",
     ("edit", "1d", "--payload", "1"): "there is no dead letter '1d'",
     ("edit", "1d", "--payload", "{"): "the payload is not acceptable JSON",
 }

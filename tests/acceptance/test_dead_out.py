@@ -70,7 +70,7 @@ async def test_what_was_exported_and_purged_is_imported_as_it_was_and_once(
         ids = await graves.bury([f"k{number}" for number in range(60)])
         before = await graves.index.letters(ids)
         assert (await dead(chosen, "export", "--output", str(file))).code == 0
-        assert (await dead(chosen, "purge", "--yes")).code == 0
+        assert (await dead(chosen, "purge", "--all", "--yes")).code == 0
         assert await graves.depth() == 0
         cut = tmp_path / "cut.jsonl"
         cut.write_text(file.read_text()[:-50])
