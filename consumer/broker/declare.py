@@ -1,6 +1,5 @@
 """Applies a topology to a broker, or checks it without changing anything."""
 
-import asyncio
 import re
 from collections.abc import Coroutine
 from dataclasses import replace
@@ -16,7 +15,7 @@ from aiormq.exceptions import (
     ChannelPreconditionFailed,
 )
 
-from consumer.broker.connection import ANSWER, open_channel, reason
+from consumer.broker.connection import ANSWER, close_channel, open_channel, reason
 from consumer.core.amqp_rules import differing
 from consumer.core.errors import BrokerUnavailable, TopologyError
 from consumer.core.facts import Difference
@@ -46,8 +45,7 @@ async def apply(connection: AbstractConnection, topology: Topology, mode: Mode) 
     else:
         for binding in topology.bindings:
             await _step(bind(channel, binding), f"binding {binding.source} → {binding.destination}", mode)
-    if not channel.is_closed:
-        await asyncio.wait_for(channel.close(), ANSWER)
+    await close_channel(channel)
 
 
 async def faults(connection: AbstractConnection, topology: Topology) -> list[str]:
@@ -90,7 +88,7 @@ async def _compare(channel: AbstractChannel, topology: Topology) -> None:
 
 async def _step(action: Coroutine[Any, Any, None], what: str, mode: Mode) -> None:
     try:
-        await asyncio.wait_for(action, ANSWER)
+        await action
     except ChannelNotFoundEntity as error:
         if mode is Mode.CHECK:
             raise TopologyError(
@@ -133,6 +131,7 @@ async def declare_exchange(channel: AbstractChannel, exchange: Exchange, *, pass
         durable=not passive,
         passive=passive,
         arguments=None if passive else dict(exchange.arguments),
+        timeout=ANSWER,
     )
 
 
@@ -142,11 +141,12 @@ async def declare_queue(channel: AbstractChannel, queue: Queue, *, passive: bool
         durable=not passive,
         passive=passive,
         arguments=None if passive else dict(queue.arguments),
+        timeout=ANSWER,
     )
 
 
 async def bind(channel: AbstractChannel, binding: Binding) -> None:
     if binding.to_exchange:
-        await channel.exchange_bind(binding.destination, binding.source, binding.routing_key)
+        await channel.exchange_bind(binding.destination, binding.source, binding.routing_key, timeout=ANSWER)
     else:
-        await channel.queue_bind(binding.destination, binding.source, binding.routing_key)
+        await channel.queue_bind(binding.destination, binding.source, binding.routing_key, timeout=ANSWER)

@@ -84,7 +84,7 @@ class Mover:
         await channel.basic_qos(prefetch_count=IN_HAND, timeout=ANSWER)
         await channel.basic_consume(queue, arrived.put, timeout=ANSWER)
         done = await asyncio.gather(*(hand_on() for _ in range(IN_HAND)), return_exceptions=True)
-        await channel.close()
+        await asyncio.wait_for(channel.close(), ANSWER)
         for failure in done:
             if failure is not None and not isinstance(failure, TimeoutError):
                 raise failure

@@ -97,7 +97,7 @@ class Session:
                 except ChannelNotFoundEntity:
                     found[queue] = None
                     channel = await open_channel(self._consuming)
-            await channel.close()
+            await close_channel(channel)
         return found
 
     async def bring_home(self, publish: Publish) -> Found:
