@@ -1,5 +1,6 @@
 """Whether a file is on a disk of this machine: SQLite's locks and shared memory hold nowhere else."""
 
+import re
 from pathlib import Path
 
 from consumer.core.errors import SettingsError
@@ -12,6 +13,8 @@ NETWORK = frozenset(
 FUSE = "fuse."
 LOCAL_FUSE = frozenset({"fuse.fuse-overlayfs"})
 """The root of a container without root: everything else behind FUSE may be anywhere."""
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+"""White space and backslashes in the table of mounts."""
 
 
 def refuse_network(path: str, mounts: str) -> None:
@@ -29,7 +32,7 @@ def _filesystem(path: str, mounts: str) -> str:
     nearest, found = "", ""
     for line in mounts.splitlines():
         _, place, filesystem = line.split(" ")[:3]
-        place = place.encode().decode("unicode_escape")
+        place = _ESCAPED.sub(lambda found: chr(int(found[1], 8)), place)
         if len(place) >= len(nearest) and (place == "/" or f"{path}/".startswith(f"{place}/")):
             nearest, found = place, filesystem
     return found

@@ -15,7 +15,7 @@ BUSY_SECONDS = 5.0
 
 
 async def open_sqlite(path: str, clock: Clock, origin: str) -> SqliteBackend:
-    refuse_network(path, MOUNTS.read_text())
+    refuse_network(path, MOUNTS.read_text(errors="surrogateescape"))
     thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
     try:
         connection = await asyncio.get_running_loop().run_in_executor(thread, _connect, path)

@@ -11,6 +11,7 @@ proc /proc proc rw 0 0
 server:/export /srv/jobs nfs4 rw,vers=4.2 0 0
 /dev/vdb /srv/jobs/local ext4 rw 0 0
 //server/share /srv/win\\040share cifs rw 0 0
+server:/export /srv/bücher nfs rw 0 0
 host /mnt/host 9p rw,trans=virtio 0 0
 host /mnt/vm virtiofs rw 0 0
 user@server: /mnt/ssh fuse.sshfs rw 0 0
@@ -37,6 +38,7 @@ def test_a_file_on_a_disk_of_this_machine_is_taken(path: str) -> None:
         ("/srv/jobs/folder/that/isnt/there/a", "nfs4"),
         ("/srv/jobs/local/../a", "nfs4"),
         ("/srv/win share/a", "cifs"),
+        ("/srv/bücher/a", "nfs"),
         ("/mnt/host/a", "9p"),
         ("/mnt/vm/a", "virtiofs"),
         ("/mnt/ssh/a", "fuse.sshfs"),
