@@ -26,7 +26,7 @@ class FollowUps:
     """Of one run. Everything is checked when it is asked for, so that the handler hears of it as a ValueError."""
 
     def __init__(self, kind: str, key: str) -> None:
-        self._parent = f"{kind}/{key}"
+        self._parent = (kind, key)
         self._asked: dict[tuple[str, str], FollowUp] = {}
         self._bytes = 0
 
@@ -36,6 +36,8 @@ class FollowUps:
         _check_names(kind, key, queue)
         if not (isinstance(delay, int | float) and 0 <= delay <= MAX_DELAY):
             raise ValueError(f"a follow-up waits for 0 to {MAX_DELAY:.0f} s, and not for {delay}")
+        if (kind, key) == self._parent and queue is None:
+            raise ValueError("a job can't ask for itself: its own kind and key are done by then, so give another key")
         if (kind, key) in self._asked:
             raise ValueError(
                 f"the follow-up of kind {kind!r} and key {key!r} was asked for before: each has its own key"
@@ -55,7 +57,7 @@ class FollowUps:
 
     def _next_key(self) -> str:
         """The same in every run of the same job, so that a second run asks for no second job."""
-        key = f"{self._parent}/{len(self._asked) + 1}"
+        key = "/".join((*self._parent, str(len(self._asked) + 1)))
         return key if len(key) <= MAX_KEY else sha256(key.encode()).hexdigest()
 
     def _count(self, text: bytes) -> None:

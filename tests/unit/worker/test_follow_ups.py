@@ -91,6 +91,14 @@ def test_a_key_is_given_once() -> None:
         follow_ups.add("next", 2, "k", 0, None)
 
 
+def test_a_job_can_not_ask_for_itself_which_is_done_by_then() -> None:
+    follow_ups = FollowUps("poll", "a")
+    with pytest.raises(ValueError, match="a job can't ask for itself: its own kind and key are done by then"):
+        follow_ups.add("poll", 1, "a", 60, None)
+    follow_ups.add("poll", 1, None, 60, None)
+    follow_ups.add("poll", 1, "a", 60, "another_queue")
+
+
 def test_there_are_only_so_many() -> None:
     follow_ups = FollowUps("kind", "key")
     for _ in range(MOST):
