@@ -6,7 +6,9 @@ import socket
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
+from typing import NoReturn
 
 from consumer.worker.execute import Executor, Limits
 from consumer.worker.guard import Guard
@@ -83,15 +85,20 @@ class Child:
     def _run(self, job: Frame) -> tuple[bytes, bytes]:
         HEADER.pack_into(self._last_words, 0, 0, 0, Type.OUT_OF_MEMORY, job.job_id)
         try:
+            return self._executed(job)
+        except MemoryError:
+            self._end_out_of_memory()
+
+    def _executed(self, job: Frame) -> tuple[bytes, bytes]:
+        """In a context (of contextvars, and so of decimals) of its own, which the next job doesn't see."""
+        try:
             if job.type == Type.LONG_JOB:
                 job = job._replace(body=self._body(job.job_id))
             self._mark.enter(job.job_id)
-            report = self._executor.execute(job, partial(self._is_cancelled, job.job_id))
-        except MemoryError:
-            self._end_out_of_memory()
-        if os.getpid() != self._pid:  # the handler forked, and this is the copy of us
-            os._exit(0)
-        return report
+            return copy_context().run(self._executor.execute, job, partial(self._is_cancelled, job.job_id))
+        finally:
+            if os.getpid() != self._pid:  # the handler forked, and this is the copy of us: it has nothing to say
+                os._exit(0)
 
     def leave(self, damage: str) -> None:
         """Tell the parent why this process ends, so that it is not taken for a crash."""
@@ -126,7 +133,7 @@ class Child:
             self._stream.sendall(start)
             self._stream.sendall(body)
 
-    def _end_out_of_memory(self) -> None:
+    def _end_out_of_memory(self) -> NoReturn:
         """Say so in words that were put together before, and end: what needs memory now would fail again."""
         self._reserve.clear()
         os.write(self._stream.fileno(), self._last_words)

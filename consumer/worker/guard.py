@@ -5,14 +5,18 @@ purpose and in a roundabout way, such as by calling the C library, is not looked
 """
 
 import _signal  # type: ignore[import-not-found]
+import faulthandler
+import gc
 import os
 import resource
 import signal
+import socket
 import sys
 import time
 from _thread import _count as threads_running
 from collections.abc import Collection
 from contextlib import suppress
+from typing import Any
 
 from consumer.worker import irreversible
 
@@ -34,6 +38,19 @@ def _opened(path: str) -> int | None:
     return None
 
 
+def _switches() -> tuple[int, Any, Any, bool, float | None]:
+    """Of the interpreter, which people turn for one job and forget."""
+    return sys.getrecursionlimit(), sys.gettrace(), sys.getprofile(), gc.isenabled(), socket.getdefaulttimeout()
+
+
+def _turn(recursion: int, trace: Any, profile: Any, collecting: bool, patience: float | None) -> None:
+    sys.setrecursionlimit(recursion)
+    sys.settrace(trace)
+    sys.setprofile(profile)
+    gc.enable() if collecting else gc.disable()
+    socket.setdefaulttimeout(patience)
+
+
 class Guard:
     """`keep`: leave threads and processes that a job didn't end alone, since they are meant to stay."""
 
@@ -51,6 +68,7 @@ class Guard:
         os.umask(umask := os.umask(0))
         self._umask = umask
         self._stdin = sys.stdin
+        self._switches = _switches()
         self._threads = threads_running()
         self._children = _opened(f"/proc/self/task/{os.getpid()}/children")
         os.close(lowest := os.dup(self._probe))
@@ -75,6 +93,9 @@ class Guard:
         _signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
         os.umask(self._umask)
         sys.stdin = self._stdin
+        faulthandler.cancel_dump_traceback_later()  # which may end the process, too
+        if _switches() != self._switches:
+            _turn(*self._switches)
 
     def _restore_environment(self) -> None:
         os.environ.clear()

@@ -40,7 +40,10 @@ async def left(bench: Bench, *reasons: str) -> None:
 
 @pytest.mark.parametrize(
     "what",
-    ["folder", "environment", "umask", "signals", "stdout", "output_for_a_while", "dead_process", "short_thread"],
+    [
+        *("folder", "environment", "umask", "signals", "stdout", "output_for_a_while", "dead_process", "short_thread"),
+        "interpreter",
+    ],
 )
 async def test_what_a_job_changed_is_put_back_before_the_next_one(what: str) -> None:
     async with pool(processes=1, modules=MODULES) as bench:

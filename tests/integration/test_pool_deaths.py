@@ -177,8 +177,12 @@ async def test_what_a_dead_child_had_started_dies_too(tmp_path: Path) -> None:
 
 async def test_a_job_that_forks_gives_one_result() -> None:
     async with pool(processes=1) as bench:
+        [pid] = bench.pool.pids
         assert [await bench.result("forks") for _ in range(3)] == ["done"] * 3
-        assert bench.exits == []
+        for what in ("has no memory", "loses its files"):
+            assert await bench.result("forks_a_copy_that", what) == "done"
+        assert await bench.result("echo", 1) == 1
+        assert (bench.exits, bench.pool.pids) == ([], [pid])
 
 
 async def test_the_death_of_the_zygote_charges_nobody_and_a_new_one_takes_over() -> None:

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,21 @@ def forks(payload: Any) -> str:
     """The copy returns too, and would go on as a second child on the same sockets."""
     os.fork()
     return "done"
+
+
+@job("forks_a_copy_that", timeout=10)
+def forks_a_copy_that(payload: str) -> str:
+    """The copy goes on in our place for a while, and would speak for us."""
+    if pid := os.fork():
+        os.waitpid(pid, 0)
+        return "done"
+    if payload == "has no memory":
+        raise MemoryError
+    for number in range(3, 256):
+        with suppress(OSError):
+            if not Path(f"/proc/self/fd/{number}").is_socket():
+                os.close(number)
+    return "copy"
 
 
 @job("closes_everything", timeout=10)

@@ -1,6 +1,8 @@
 """Jobs that change their process, or leave something behind in it; and jobs that tell how they find it."""
 
 import ctypes
+import faulthandler
+import gc
 import os
 import resource
 import signal
@@ -10,12 +12,15 @@ import sys
 import tempfile
 import threading
 import time
+from contextvars import ContextVar
+from decimal import Decimal, getcontext
 from pathlib import Path
 from typing import Any
 
 from consumer import job
 
 _kept: list[Any] = []
+_told: ContextVar[str] = ContextVar("told", default="")
 
 
 @job("surroundings", timeout=10)
@@ -37,6 +42,12 @@ def surroundings(payload: Any) -> dict[str, Any]:
         "threads": threading.active_count(),
         "children": Path(f"/proc/self/task/{os.getpid()}/children").read_text().split(),
         "stdout": type(sys.stdout).__name__,
+        "recursion": sys.getrecursionlimit(),
+        "traced": sys.gettrace() is not None or sys.getprofile() is not None,
+        "collected": gc.isenabled(),
+        "patience of sockets": socket.getdefaulttimeout(),
+        "decimals": str(Decimal(1) / 3),
+        "context": _told.get(),
         "lowest free descriptor": lowest,
     }
 
@@ -69,6 +80,17 @@ def _signals() -> None:
     signal.signal(signal.SIGPROF, lambda *_: os._exit(9))
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM, signal.SIGTERM})
     signal.setitimer(signal.ITIMER_PROF, 0.05, 0.05)
+
+
+def _interpreter() -> None:
+    time.sleep(0.06)  # the last line of an earlier run would have ended us by now
+    sys.setrecursionlimit(100)
+    sys.setprofile(lambda *_: None)
+    gc.disable()
+    socket.setdefaulttimeout(0.001)
+    getcontext().prec = 3
+    _told.set("by another job")
+    faulthandler.dump_traceback_later(0.05, exit=True)
 
 
 def _stdout() -> None:
