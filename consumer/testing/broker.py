@@ -1,7 +1,9 @@
 """A broker in memory: a work queue, the delay ladder as due times, and a dead-letter queue."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
+from consumer.core.disposition import Settlement
 from consumer.core.job import Message
 from consumer.core.ports import Parcel
 from consumer.core.topology import Topology
@@ -54,3 +56,30 @@ class MemoryBroker:
         *bits, queue = parcel.routing_key.split(".")
         assert queue == self.topology.queue, "only our own queue is behind the ladder"
         self.delayed.append((self._clock() + int("".join(bits), 2) * self.topology.ladder.tick, parcel.message))
+
+
+@dataclass
+class MemoryPublisher:
+    """Confirms everything."""
+
+    broker: MemoryBroker
+    confirmed: list[Parcel] = field(default_factory=list)
+
+    async def publish(self, parcel: Parcel) -> None:
+        self.broker.route(parcel)
+        self.confirmed.append(parcel)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDelivery:
+    """On a channel that is never gone."""
+
+    broker: MemoryBroker
+    message: Message
+    redelivered: bool
+    received_at: int
+
+    async def settle(self, settlement: Settlement) -> bool:
+        if settlement is Settlement.RELEASE:
+            self.broker.ready.insert(0, (self.message, True))
+        return True

@@ -4,7 +4,6 @@ import asyncio
 import math
 import weakref
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -16,11 +15,9 @@ from consumer.core.admission import AdmissionRules
 from consumer.core.burials import BurialRules
 from consumer.core.cooling import CoolingRules
 from consumer.core.decode import DecodeRules
-from consumer.core.disposition import Settlement
 from consumer.core.job import Message
 from consumer.core.parcels import Copier
 from consumer.core.policy import Overridden
-from consumer.core.ports import Parcel
 from consumer.core.rooms import Rules
 from consumer.core.row import Status
 from consumer.overriding import overrides_of, ratios_of
@@ -29,7 +26,7 @@ from consumer.relay import Relay
 from consumer.status import describe
 from consumer.store.grouped import GroupedStore
 from consumer.store.memory import MemoryBackend
-from consumer.testing.broker import MemoryBroker
+from consumer.testing.broker import MemoryBroker, MemoryDelivery, MemoryPublisher
 from consumer.testing.clock import VirtualClock
 from consumer.testing.diary import DeadLetter, Diary, Published, dead_letter, published
 from consumer.testing.handlers import Function, Modules, kinds_of
@@ -74,7 +71,7 @@ class MemoryDaemon:
         self._store = GroupedStore(self._backend)
         self._places = Places(kinds, self._clock, self._loop)
         self._diary = Diary(self._places, self._clock)
-        self._publisher = _Publisher(self._broker)
+        self._publisher = MemoryPublisher(self._broker)
         self._relay = Relay(self._store, self._publisher, self._broker.topology, self._clock, luck)
         around = rooms(
             catalogue=Overridden(declared, overrides_of(said)),
@@ -195,7 +192,7 @@ class MemoryDaemon:
         return min((time for time in times if time is not None), default=None)
 
     def _process(self, message: Message, redelivered: bool) -> None:
-        delivery = _Delivery(self._broker, message, redelivered, self.now)
+        delivery = MemoryDelivery(self._broker, message, redelivered, self.now)
         processing = self._loop.create_task(self._processor.process(delivery))
         try:
             while self._run(self._has_called(processing)):
@@ -222,30 +219,3 @@ def _at_once(asking: Coroutine[Any, Any, T]) -> T:
     except StopIteration as answered:
         return cast("T", answered.value)
     raise AssertionError("the store in memory waits")
-
-
-@dataclass
-class _Publisher:
-    """Confirms everything."""
-
-    broker: MemoryBroker
-    confirmed: list[Parcel] = field(default_factory=list)
-
-    async def publish(self, parcel: Parcel) -> None:
-        self.broker.route(parcel)
-        self.confirmed.append(parcel)
-
-
-@dataclass(frozen=True, slots=True)
-class _Delivery:
-    """On a channel that is never gone."""
-
-    broker: MemoryBroker
-    message: Message
-    redelivered: bool
-    received_at: int
-
-    async def settle(self, settlement: Settlement) -> bool:
-        if settlement is Settlement.RELEASE:
-            self.broker.ready.insert(0, (self.message, True))
-        return True
