@@ -140,8 +140,11 @@ ROWS: dict[str, list[Graph]] = {
         Graph(
             "Stuck rows",
             "short",
-            {"{{status}}": f"max by (status) (consumer_store_stuck_jobs{{{POD}}})"},
-            "No delivery has come for them.",
+            {
+                "{{status}}": f"max by (status) (consumer_store_stuck_jobs{{{POD}}})",
+                "follow-ups of {{queue}}": f"max by (queue) (consumer_store_unsent_follow_ups{{{QUEUE}}})",
+            },
+            "No delivery has come for them; the broker has not taken the follow-ups.",
         ),
         Graph(
             "Follow-ups published",
