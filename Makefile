@@ -72,9 +72,10 @@ letters: setup ## look at LETTERS=10000 dead letters and send them back to work,
 	@$(BIN)/python -m tests.faults.letters --letters $(or $(LETTERS),10000)
 
 .PHONY: soak
-soak: setup ## let JOBS=20000 misbehave in the pool, by SEED=…, while its children are killed, and ROUNDS=500 of 5 MB results
+soak: setup ## let JOBS=20000 misbehave in each sort of child, by SEED=…, under kills, and ROUNDS=500 of 5 MB results
 	@$(BIN)/python -m tests.faults.pool_soak --jobs $(or $(JOBS),20000) --rounds $(or $(ROUNDS),500) \
 	  $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m tests.faults.io_soak --jobs $(or $(JOBS),20000) $(if $(SEED),--seed $(SEED))
 
 # --- check
 

@@ -102,9 +102,14 @@ class IoMember(Member):
     # the end
 
     def _charge(self, begun: deque[Run], death: Death) -> list[Run]:
-        """Tell what became of those who ended the child, and return all others: they run again, uncharged."""
+        """Tell what became of those who ended the child and of those whose time was over, whoever ended it.
+
+        All others run again, uncharged.
+        """
         self._looks.stop()
         guilty = self._guilty_of(begun, death)
+        if self._looks.moves:  # else they could not mind
+            guilty |= {run.id for run in begun if run.overran}
         for run in begun:
             if run.id in guilty:
                 self._listener.run_over(self, run, self._last_outcome(run, death))

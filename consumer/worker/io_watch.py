@@ -62,6 +62,11 @@ class IoWatch:
         self._steps = -1
         self._still = 0
 
+    @property
+    def moves(self) -> bool:
+        """Whether the loop did, when we looked last."""
+        return not self._still
+
     def start(self) -> None:
         if self._timer is None:
             self._timer = self._loop.call_later(EVERY, self._ring)

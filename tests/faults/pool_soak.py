@@ -11,19 +11,17 @@ import os
 import signal
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from consumer.core.outcome import Crashed, Failed, Outcome, Succeeded, TimedOut
 from consumer.worker.cpu_member import CpuMember
 from schemas.codes import Code
-from tests.support.leash import descendants
-from tests.support.pools import Bench, gone, own_descriptors, pool, state
-from tests.support.processes import resident_bytes
+from tests.faults.gauges import Gauges
+from tests.support.pools import Bench, gone, pool, state
 from tests.support.waiting import elapse
 
 KINDS = ("dies", "overruns", "hungry", "raises", "talks_nonsense", "changes", "leaves", "returns_much")
@@ -39,10 +37,6 @@ POOL: dict[str, Any] = {
 }
 IN_FLIGHT = 24
 SAY_EVERY = 2_000
-LAG_EVERY = 0.005
-MOST_GROWTH = 32 * 1024 * 1024
-LONGEST_BREAK, LONGEST_LAG = 1.0, 0.05
-"""Seconds, for 99 of 100."""
 
 
 @dataclass(frozen=True)
@@ -50,46 +44,6 @@ class Plan:
     jobs: int
     seed: int
     every: float = 0.2
-
-
-@dataclass
-class Report:
-    jobs: int
-    seconds: float = 0.0
-    kills: int = 0
-    hits: int = 0
-    outcomes: Counter[str] = field(default_factory=Counter)
-    exits: Counter[str] = field(default_factory=Counter)
-    back: list[float] = field(default_factory=list)
-    pauses: list[float] = field(default_factory=list)
-    lags: list[float] = field(default_factory=list)
-    grown: int = 0
-    wrong: list[str] = field(default_factory=list)
-
-    def __str__(self) -> str:
-        lines = [
-            f"{self.jobs} jobs in {self.seconds:.1f} s, {self.jobs / self.seconds:.0f}/s",
-            f"{self.kills} children killed, {self.hits} of them under a job",
-            f"outcomes: {dict(self.outcomes.most_common())}",
-            f"children left by: {dict(self.exits.most_common())}",
-            f"after a kill the next outcome came within {_quantiles(self.back)}",
-            f"pause between two outcomes: {_quantiles(self.pauses)}",
-            f"lag of the parent's loop: {_quantiles(self.lags)}",
-            f"memory of the parent grew by {self.grown / 2**20:.1f} MiB after the first quarter",
-            *self.wrong[:20],
-            f"{len(self.wrong)} wrong",
-        ]
-        return "\n".join(lines)
-
-
-def _quantiles(values: list[float]) -> str:
-    parts = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
-    return ", ".join(f"{name} {1000 * quantile(values, part):.1f} ms" for name, part in parts)
-
-
-def quantile(values: list[float], part: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(int(part * len(ordered)), len(ordered) - 1)] if ordered else 0.0
 
 
 def is_right(kind: str, payload: int, outcome: Outcome) -> bool:
@@ -121,17 +75,19 @@ class Soak:
         self._random = Random(plan.seed)
         self._numbers = iter(range(plan.jobs))
         self._struck: set[str] = set()
-        self._latest = time.monotonic()
-        self._over = False
-        self.report = Report(plan.jobs)
+        self._over = asyncio.Event()
+        self.gauges = Gauges(plan.jobs)
+        self.hits = 0
 
     async def run(self) -> None:
-        began = self._latest = time.monotonic()
-        helpers = [asyncio.create_task(each()) for each in (self._strike_on_and_on, self._measure_lag)]
+        self.gauges.begin()
+        helpers = [asyncio.create_task(each) for each in (self._strike_on(), self.gauges.measure_lag(self._over))]
         await asyncio.gather(*(self._work() for _ in range(IN_FLIGHT)))
-        self.report.seconds = time.monotonic() - began
-        self._over = True
+        self._over.set()
         await asyncio.gather(*helpers)
+        await self._bench.until_full()
+        self.gauges.look_around()
+        self.gauges.exits.update(self._bench.exits)
 
     async def _work(self) -> None:
         for number in self._numbers:
@@ -140,26 +96,21 @@ class Soak:
             outcome = await self._bench.run(kind, number, key=key, seconds=0.1 if kind == "overruns" else 20.0)
             self._note(kind, number, key, outcome)
             if number and number % SAY_EVERY == 0:
-                self._say(f"{number} jobs, {self.report.kills} kills, {len(self.report.wrong)} wrong")
-            if number == self._plan.jobs // 4:
-                self._memory = resident_bytes(os.getpid())
+                self._say(f"{number} jobs, {self.gauges.kills} kills, {len(self.gauges.wrong)} wrong")
 
     def _note(self, kind: str, number: int, key: str, outcome: Outcome) -> None:
-        now = time.monotonic()
-        self.report.pauses.append(now - self._latest)
-        self._latest = now
-        self.report.outcomes[type(outcome).__name__] += 1
+        self.gauges.came(outcome)
         if key in self._struck:
-            self.report.hits += isinstance(outcome, Crashed)
+            self.hits += isinstance(outcome, Crashed)
             if isinstance(outcome, Crashed) and "SIGKILL" in outcome.fault.message:
                 return
         if not is_right(kind, number, outcome):
-            self.report.wrong.append(f"{kind} {number} became {str(outcome)[:300]}")
+            self.gauges.wrong.append(f"{kind} {number} became {str(outcome)[:300]}")
 
-    async def _strike_on_and_on(self) -> None:
-        while not self._over:
+    async def _strike_on(self) -> None:
+        while not self._over.is_set():
             await elapse(self._plan.every)
-            if not self._over and (children := [child for child in self._children() if child.ready]):
+            if not self._over.is_set() and (children := [child for child in self._children() if child.ready]):
                 with suppress(ProcessLookupError):  # one that is gone already
                     await self._strike(self._random.choice(children))
 
@@ -174,32 +125,7 @@ class Soak:
         if state(child.pid) == "T" and child in self._children():
             self._struck.update(run.work.job.key for run in child.queue if child.has_begun(run))
             os.kill(child.pid, signal.SIGKILL)
-            self.report.kills += 1
-            struck, before = time.monotonic(), self.report.outcomes.total()
-            while self.report.outcomes.total() == before and not self._over:
-                await elapse(0.001)
-            self.report.back.append(time.monotonic() - struck)
-
-    async def _measure_lag(self) -> None:
-        loop = asyncio.get_running_loop()
-        while not self._over:
-            due = loop.time() + LAG_EVERY
-            await elapse(LAG_EVERY)
-            self.report.lags.append(max(0.0, loop.time() - due))
-
-    def look_around(self) -> None:
-        """While the pool is still there."""
-        self.report.grown = resident_bytes(os.getpid()) - self._memory
-        for is_so, what in (
-            (self.report.grown > MOST_GROWTH, "the parent's memory grows"),
-            (quantile(self.report.back, 0.99) > LONGEST_BREAK, "nothing came back for too long after a kill"),
-            (quantile(self.report.lags, 0.99) > LONGEST_LAG, "the parent's loop lagged"),
-        ):
-            if is_so:
-                self.report.wrong.append(what)
-        states = [state(pid) for pid in descendants(os.getpid())]
-        if "Z" in states:
-            self.report.wrong.append(f"{states.count('Z')} zombies")
+            self.gauges.killed()
 
 
 async def strike_results(rounds: int, size: int, every: float) -> tuple[int, int]:
@@ -235,19 +161,11 @@ def _kill(pid: int, struck: list[int]) -> None:
         struck.append(pid)
 
 
-async def run(plan: Plan, say: Callable[[str], object]) -> Report:
-    async with pool(**POOL | {"processes": 1}):
-        pass
-    descriptors = own_descriptors()
+async def run(plan: Plan, say: Callable[[str], object]) -> Soak:
     async with pool(**POOL) as bench:
         soak = Soak(plan, bench, say)
         await soak.run()
-        await bench.until_full()
-        soak.look_around()
-        soak.report.exits.update(bench.exits)
-    if own_descriptors() != descriptors:
-        soak.report.wrong.append(f"{own_descriptors() - descriptors} descriptors more than before")
-    return soak.report
+    return soak
 
 
 def main() -> None:
@@ -259,9 +177,9 @@ def main() -> None:
     say(f"seed {given.seed}")
     came, lost = asyncio.run(strike_results(given.rounds, 5_000_000, 0.06 / given.rounds))
     say(f"{given.rounds} rounds of two results of 5 MB: {came} came, {lost} were killed on their way")
-    report = asyncio.run(run(Plan(given.jobs, given.seed), say))
-    say(str(report))
-    sys.exit(bool(report.wrong))
+    soak = asyncio.run(run(Plan(given.jobs, given.seed), say))
+    say(f"{soak.gauges}\n{soak.hits} kills met a job")
+    sys.exit(bool(soak.gauges.wrong))
 
 
 def say(line: str) -> None:

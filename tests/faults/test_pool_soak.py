@@ -10,10 +10,10 @@ SEED = 5
 @pytest.mark.quiet
 async def test_each_job_of_a_pool_under_fire_has_the_outcome_that_it_deserves() -> None:
     told: list[str] = []
-    report = await run(Plan(jobs=500, seed=SEED), told.append)
-    assert report.wrong == [], str(report)
-    assert report.kills > 8
-    assert report.hits > 3
+    soak = await run(Plan(jobs=500, seed=SEED), told.append)
+    assert soak.gauges.wrong == [], str(soak.gauges)
+    assert soak.gauges.kills > 8
+    assert soak.hits > 3
 
 
 async def test_children_killed_while_they_return_5_mb_never_hang_the_pool() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from consumer.core.outcome import Crashed, Interrupted, Outcome, Succeeded, TimedOut
+from consumer.worker import kills
 from schemas.codes import Code
 from tests.support.pools import Bench, pool
 from tests.support.waiting import eventually
@@ -40,6 +41,7 @@ async def all_succeed(tasks: list[asyncio.Task[Outcome]]) -> set[int]:
     [
         ("async_crash", "segfault", "was killed by SIGSEGV"),
         ("async_crash", "os_exit", "exited with code 3"),
+        ("async_crash", "own_hand", "was killed by SIGKILL"),
         ("crash_in_task", None, "exited with code 4"),
         ("crash_in_callback", None, "exited with code 5"),
         ("crash_in_thread", None, "exited with code 6"),
@@ -65,6 +67,33 @@ async def test_a_crash_that_nobody_surely_did_is_charged_when_it_happens_to_a_jo
         await all_succeed(neighbours)
         await bench.until_full()
         assert bench.exits == ["crash"] * 3
+
+
+async def test_a_job_whose_kills_nobody_sees_is_charged_in_the_end_and_its_neighbours_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kills, "ENOUGH", 3)
+    async with pool(**IO) as bench:
+        neighbours = naps(bench, 3, seconds=0.1)
+        guilty = await bench.run("async_crash", "unseen")
+        assert isinstance(guilty, Crashed)
+        assert "was killed by SIGKILL" in guilty.fault.message
+        await all_succeed(neighbours)
+        assert bench.exits.count("crash") == 4 + 3
+
+
+async def test_a_job_whose_time_is_over_has_timed_out_whoever_ends_its_child() -> None:
+    async with pool(**IO, kill_grace=20) as bench:
+        stubborn, neighbour = bench.begin("swallows_cancel", seconds=0.2), bench.begin("nap", {"seconds": 0.5})
+        await until_running(bench, 2)
+
+        async def cancelled() -> bool:
+            return any(run.overran for member in bench.pool._crew.members for run in member.queue)
+
+        await eventually(cancelled, "the end of its time")
+        os.kill(bench.pool.pids[0], signal.SIGKILL)
+        assert isinstance(await stubborn, TimedOut)
+        await all_succeed([neighbour])
 
 
 async def test_nobody_is_charged_for_a_child_that_is_killed_from_outside_while_all_wait() -> None:
@@ -196,7 +225,7 @@ async def test_a_cancelled_job_is_told_and_where_it_minds_nothing_its_child_ends
 
 async def test_children_may_be_killed_while_they_return_large_results() -> None:
     async with pool(**IO, io_processes=2) as bench:
-        for _ in range(15):
+        for _ in range(8):
             jobs = [bench.begin("huge_async", 5_000_000) for _ in range(3)]
             await asyncio.sleep(0)
             for pid in bench.pool.pids:

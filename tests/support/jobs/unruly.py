@@ -23,6 +23,10 @@ async def async_crash(payload: str) -> None:
             os._exit(3)
         case "segfault":
             ctypes.string_at(0)
+        case "own_hand":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "unseen":
+            ctypes.CDLL(None).kill(os.getpid(), signal.SIGKILL)
 
 
 @job("crash_once", timeout=30, backoff=0.2)
