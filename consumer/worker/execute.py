@@ -1,9 +1,9 @@
 """Runs one job in a child: check the payload, call the handler under its clock, check the result."""
 
-import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from json import loads  # functions, here and below: a job may put others in the modules' place
+from time import monotonic, process_time, time
 from typing import Any
 
 from consumer.worker import failure, process
@@ -49,9 +49,9 @@ class Executor:
 
         Raises MemoryError, and nothing else.
         """
-        order = json.loads(frame.meta)
-        started_at, cpu = time.time(), time.process_time()
-        scope = self._backstage.enter(frame.job_id, order, time.monotonic() + order["timeout"], cancelled)
+        order = loads(frame.meta)
+        started_at, cpu = time(), process_time()
+        scope = self._backstage.enter(frame.job_id, order, monotonic() + order["timeout"], cancelled)
         failed: dict[str, Any] | None = None
         result = b""
         try:
@@ -67,7 +67,7 @@ class Executor:
         except BaseException as error:  # noqa: BLE001 - SystemExit and KeyboardInterrupt are outcomes like others
             failed = failure.describe(error, self._timer.verdict)
         scope.close()
-        cost = usage(started_at, time.process_time() - cpu)
+        cost = usage(started_at, process_time() - cpu)
         self._forget_peak(cost[-1])
         start, body = report(frame.job_id, failed, result, cost)
         return scope.preface(succeeded=failed is None, length=len(body)) + start, body

@@ -1,11 +1,11 @@
 """An exception as plain data: bounded, printable, and without payload values that we know of."""
 
-import json
 import os
-import time
 import traceback
 from collections.abc import Iterator
 from itertools import dropwhile
+from json import dumps
+from time import time
 from typing import Any
 
 from consumer.worker import advice
@@ -50,7 +50,7 @@ def _described(error: BaseException, timed_out: str | None) -> dict[str, Any]:
     if isinstance(error, Reject):
         return _plain("rejected", type(error), text_of(error), told) | {"retryable": False}
     fields = _plain("attempts_exhausted", type(error), text_of(error), told)
-    now = time.time()
+    now = time()
     if isinstance(error, Retry):
         return fields | {"retryable": True, "after": advice.seconds(error.after, now)}
     if isinstance(error, DependencyDown):
@@ -63,7 +63,7 @@ def _plain(code: str, error: type[BaseException], message: str, told: str) -> di
     types = [type_name(base)[:_NAME_LIMIT] for base in error.__mro__[:-1]]
     return {
         "code": code,
-        "type": types[0].removeprefix("builtins."),
+        "type": printable(types[0].removeprefix("builtins."), _NAME_LIMIT),
         "message": message,
         "traceback": told,
         "types": types[:_TYPES_LIMIT],
@@ -73,12 +73,11 @@ def _plain(code: str, error: type[BaseException], message: str, told: str) -> di
 def text_of(error: BaseException) -> str:
     """An error's own words. Pydantic quotes the input in them, so of its errors only place and rule are told."""
     try:
-        text = validation_text(error) if is_validation_error(error) else str(error)
+        return printable(validation_text(error) if is_validation_error(error) else str(error), TEXT_LIMIT)
     except MemoryError:
         raise
     except BaseException as broken:  # noqa: BLE001 - __str__ is the user's code
-        text = f"(its text can't be had: {type(broken).__name__})"
-    return printable(text, TEXT_LIMIT)
+        return f"(its text can't be had: {type(broken).__name__})"
 
 
 def is_validation_error(error: BaseException) -> bool:
@@ -107,16 +106,15 @@ def traceback_of(error: BaseException) -> str:
         ]
     except MemoryError:
         raise
-    except Exception as broken:  # noqa: BLE001 - reading source lines may fail in many ways
+    except BaseException as broken:  # noqa: BLE001 - reading source lines may fail in many ways, causes are user's code
         return f"(no traceback: {type(broken).__name__})"
     return printable("\nwhich led to\n\n".join(reversed(parts)), -TRACEBACK_LIMIT)
 
 
 def _frames(error: BaseException) -> list[traceback.FrameSummary]:
     """Without our own at the beginning, which tell nobody anything."""
-    frames = traceback.extract_tb(error.__traceback__)
-    theirs = dropwhile(lambda frame: os.path.dirname(frame.filename) == _OURS, frames)  # noqa: PTH120
-    return list(theirs)[-_FRAMES_LIMIT:]
+    frames = traceback.extract_tb(error.__traceback__, limit=-_FRAMES_LIMIT)
+    return [*dropwhile(lambda frame: os.path.dirname(frame.filename) == _OURS, frames)]  # noqa: PTH120
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -125,7 +123,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         if link is None:
             return
         yield link
-        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+        link = link.__cause__ if link.__suppress_context__ else link.__context__
 
 
 def printable(text: str, limit: int) -> str:
@@ -135,4 +133,4 @@ def printable(text: str, limit: int) -> str:
 
 
 def encode(fields: dict[str, Any]) -> bytes:
-    return json.dumps(fields).encode()
+    return dumps(fields).encode()

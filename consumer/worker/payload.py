@@ -1,6 +1,6 @@
 """What goes into a handler and what comes out of it: the check of the payload, and the result as JSON text."""
 
-import json
+from json import dumps
 from typing import Any
 
 from consumer.core.pointer import resolve
@@ -23,7 +23,7 @@ def checked(kind: Kind, body: bytes, pointer: str, max_depth: int) -> Any:
         document = loads(body, max_depth=max_depth)
         text = body.removeprefix(_BOM)
         if pointer:
-            text = json.dumps(resolve(document, pointer), ensure_ascii=False).encode()
+            text = dumps(resolve(document, pointer), ensure_ascii=False).encode()
     except StrictJsonError as error:
         raise Refused(error.code, error.detail, StrictJsonError) from None
     except LookupError:

@@ -1,9 +1,9 @@
 """A job's latest word about how far it is, often enough for people and seldom enough for the daemon."""
 
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
+from time import monotonic
 
 INTERVAL = 0.5
 
@@ -23,7 +23,7 @@ class Progress:
 
     def is_at(self, fraction: float, note: str) -> None:
         self._held = (fraction, note)
-        wait = self._told_at + INTERVAL - time.monotonic()
+        wait = self._told_at + INTERVAL - monotonic()
         if wait <= 0:
             self._release()
         elif self._timer is None:
@@ -45,5 +45,5 @@ class Progress:
         with self._telling:
             held, self._held = self._held, None
             if held is not None:
-                self._told_at = time.monotonic()
+                self._told_at = monotonic()
                 self._tell(*held)

@@ -1,6 +1,6 @@
 """How a child reports a run that is over."""
 
-import time
+from time import time
 from typing import Any
 
 from consumer.worker import failure, process
@@ -11,7 +11,7 @@ def usage(started_at: float, cpu_seconds: float) -> tuple[int, int, float, int]:
     """What a run cost until now, in the order of the wire."""
     return (
         int(started_at * 1000),
-        int(time.time() * 1000),
+        int(time() * 1000),
         cpu_seconds,
         process.peak(),
     )

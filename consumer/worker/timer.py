@@ -3,8 +3,9 @@
 import math
 import os
 import signal
-import time
 from resource import RLIMIT_CPU, getrlimit, setrlimit
+from signal import ITIMER_PROF, ITIMER_REAL, setitimer
+from time import process_time
 from types import FrameType
 
 from consumer.worker.handler import JobTimeout
@@ -36,20 +37,20 @@ class RunTimer:
         self._timeout = timeout
         self.verdict = None
         self._in_run = True
-        signal.setitimer(signal.ITIMER_REAL, timeout)
+        setitimer(ITIMER_REAL, timeout)
         if self._cpu_limit:
             self._limit_cpu()
 
     def stop(self) -> None:
         self._in_run = False
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        setitimer(ITIMER_REAL, 0)
         if self._cpu_limit:
-            signal.setitimer(signal.ITIMER_PROF, 0)
+            setitimer(ITIMER_PROF, 0)
 
     def _limit_cpu(self) -> None:
         """An exception first. What doesn't mind it, as C code, is ended by the kernel, which counts whole seconds."""
-        signal.setitimer(signal.ITIMER_PROF, self._cpu_limit)
-        until = math.ceil(time.process_time() + self._cpu_limit) + 1
+        setitimer(ITIMER_PROF, self._cpu_limit)
+        until = math.ceil(process_time() + self._cpu_limit) + 1
         setrlimit(RLIMIT_CPU, (until, getrlimit(RLIMIT_CPU)[1]))
 
     def _alarm(self, _number: int, _frame: FrameType | None) -> None:

@@ -4,12 +4,12 @@ It goes as packets on the socket that tickets come from: a packet is written who
 writes it, and whatever exception a signal raises meanwhile.
 """
 
-import json
 import logging
 import select
 import socket
 from contextlib import suppress
 from contextvars import ContextVar
+from json import dumps
 
 from consumer.worker.line_cutter import LINE_COST, LINE_LIMIT, LineCutter
 from consumer.worker.wire import Type, head
@@ -53,13 +53,13 @@ class Speaker:
                 self._say(stream, logging.INFO, line)
 
     def progressed(self, fraction: float, note: str) -> None:
-        self._send(head(Type.PROGRESS, self._job_id, json.dumps([fraction, note]).encode()))
+        self._send(head(Type.PROGRESS, self._job_id, dumps([fraction, note]).encode()))
 
     def _say(self, stream: str, level: int, text: str) -> None:
         if not self.silenced:
             body = text.encode("utf-8", "backslashreplace")
             self._left -= len(body) + LINE_COST
-            meta = json.dumps([stream[:_NAME_LIMIT], level]).encode()
+            meta = dumps([stream[:_NAME_LIMIT], level]).encode()
             self._send(head(Type.LOG, self._job_id, meta, len(body)) + body)
 
     def _send(self, packet: bytes) -> None:

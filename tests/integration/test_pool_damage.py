@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from consumer.core.outcome import Crashed, Interrupted, Succeeded
+from consumer.core.outcome import Crashed, Failed, Interrupted, Succeeded
 from tests.support.pools import CONFIG, Bench, gone, pool
 from tests.support.waiting import eventually, until
 
@@ -40,10 +40,7 @@ async def left(bench: Bench, *reasons: str) -> None:
 
 @pytest.mark.parametrize(
     "what",
-    [
-        *("folder", "environment", "umask", "signals", "stdout", "output_for_a_while", "dead_process", "short_thread"),
-        "interpreter",
-    ],
+    ["process_wide", "signals", "interpreter", "stdout", "output_for_a_while", "dead_process", "short_thread"],
 )
 async def test_what_a_job_changed_is_put_back_before_the_next_one(what: str) -> None:
     async with pool(processes=1, modules=MODULES) as bench:
@@ -52,6 +49,17 @@ async def test_what_a_job_changed_is_put_back_before_the_next_one(what: str) -> 
         assert await bench.result("surroundings") == before
         assert pids[0] == pids[1]
         assert bench.exits == []
+
+
+async def test_what_a_job_puts_in_place_of_the_librarys_functions_is_nothing_that_we_call() -> None:
+    async with pool(processes=1, modules=MODULES) as bench:
+        pid = await bench.result("changes", "library")
+        assert await bench.result("echo", 1) == 1
+        failed = await bench.run("always_fails")
+        assert isinstance(failed, Failed)
+        assert failed.fault.message == "it always fails"
+        assert failed.usage.started_at > 0
+        assert (bench.exits, bench.pool.pids) == ([], [pid])
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import ctypes
 import faulthandler
 import gc
+import json
 import os
 import resource
 import signal
@@ -59,19 +60,20 @@ def changes(payload: str) -> int:
     return os.getpid()
 
 
-def _folder() -> None:
+def _process_wide() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-
-
-def _environment() -> None:
     os.environ["LANG"] = "tlh"
     os.environ["ADDED"] = "1"
     os.environ.pop("PATH", None)
-
-
-def _umask() -> None:
     os.umask(0o777)
+
+
+def _library() -> None:
+    """As people do who mock in production."""
+    json.loads = json.dumps = None  # type: ignore[assignment]
+    time.time = time.monotonic = lambda: 0.0
+    signal.setitimer = None  # type: ignore[assignment]
 
 
 def _signals() -> None:

@@ -94,6 +94,55 @@ def test_a_long_chain_of_errors_ends() -> None:
     assert len(describe(error, None)["traceback"]) < TRACEBACK_LIMIT
 
 
+def test_causes_that_are_hostile_take_no_child_along() -> None:
+    class Empty(Exception):
+        def __bool__(self) -> bool:
+            raise SystemExit(1)
+
+    class Hidden(Exception):
+        @property
+        def __cause__(self) -> None:  # type: ignore[override]
+            raise SystemExit(1)
+
+    error = ValueError("outer")
+    error.__cause__ = Empty("inner")
+    assert "Empty: inner\n\nwhich led to\n\nValueError: outer" in describe(error, None)["traceback"]
+    assert describe(Hidden("x"), None)["traceback"] == "(no traceback: SystemExit)"
+
+
+def test_a_text_and_a_name_may_be_anything_but_end_up_printable() -> None:
+    class Text(str):
+        __slots__ = ()
+
+        def __getitem__(self, _: object) -> str:
+            raise SystemExit(1)
+
+    class Odd(Exception):
+        def __str__(self) -> str:
+            return Text("x")
+
+    Odd.__module__, Odd.__qualname__ = "m\ud800", "q\0"
+    told = describe(Odd(), None)
+    assert (told["type"], told["message"]) == ("m\\ud800.q\\0", "(its text can't be had: SystemExit)")
+
+
+def test_a_recursion_without_end_is_told_by_its_end_and_without_looking_at_all_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def dive(depth: int) -> None:
+        if depth == 0:
+            raise ValueError("ground")
+        dive(depth - 1)
+
+    seen: list[object] = []
+    monkeypatch.setattr("linecache.lazycache", lambda *args: seen.append(args))
+    with pytest.raises(ValueError, match="ground") as caught:
+        dive(500)
+    told = describe(caught.value, None)["traceback"]
+    assert told.endswith('raise ValueError("ground")\nValueError: ground\n')
+    assert len(seen) <= 50
+
+
 def test_a_dependency_that_is_down_is_told_by_its_name() -> None:
     said = describe(DependencyDown("partner\0api", "30"), None)
     assert (said["dependency"], said["after"], said["message"]) == ("partner\\0api", 30.0, "partner\\0api is down")
