@@ -101,7 +101,7 @@ def test_causes_that_are_hostile_take_no_child_along() -> None:
 
     class Hidden(Exception):
         @property
-        def __cause__(self) -> None:  # type: ignore[override]
+        def __suppress_context__(self) -> bool:  # type: ignore[override]
             raise SystemExit(1)
 
     error = ValueError("outer")
