@@ -1,24 +1,14 @@
 """A hop fails because the broker is away: nothing is lost, nobody is charged, and nothing spins."""
 
-from tests.support.daemon import Daemon
 from tests.support.marks import Marks
-from tests.support.outages import PATIENT, attempts, calm, nothing_is_left, paused
-from tests.support.producer import Producer
-from tests.support.proxy import Proxy
+from tests.support.outages import attempts, begun, broker_behind_proxy, calm, nothing_is_left, paused
 from tests.support.rows import all_are
-from tests.support.settings import settings
 from tests.support.waiting import eventually
 
 
 async def test_the_broker_is_gone_at_the_confirm_of_a_retry(amqp_url: str, sqlite_url: str, marks: Marks) -> None:
-    async with (
-        Proxy(amqp_url) as proxy,
-        Daemon(settings(proxy.url, sqlite_url, **PATIENT)) as daemon,
-        Producer(amqp_url) as producer,
-    ):
-        await daemon.ready()
-        await producer.submit("fails_at_gate", marks.payload, "one")
-        await marks.of("one")
+    async with broker_behind_proxy(amqp_url, sqlite_url) as (proxy, daemon, producer):
+        await begun("fails_at_gate", producer, marks)
         async with calm(daemon):
             proxy.refuse()
             proxy.stall()
@@ -35,14 +25,8 @@ async def test_the_broker_is_gone_at_the_confirm_of_a_retry(amqp_url: str, sqlit
 
 async def test_the_confirm_of_a_retry_is_lost_and_its_copy_is_not(amqp_url: str, sqlite_url: str, marks: Marks) -> None:
     """A publish without an answer is unknown, not failed: this one landed."""
-    async with (
-        Proxy(amqp_url) as proxy,
-        Daemon(settings(proxy.url, sqlite_url, **PATIENT)) as daemon,
-        Producer(amqp_url) as producer,
-    ):
-        await daemon.ready()
-        await producer.submit("fails_at_gate", marks.payload, "one")
-        await marks.of("one")
+    async with broker_behind_proxy(amqp_url, sqlite_url) as (proxy, daemon, producer):
+        await begun("fails_at_gate", producer, marks)
         proxy.stall(to_server=False)
         marks.open_gate()
         await daemon.logged(lambda line: line["event"] == "intake stopped")
@@ -56,14 +40,8 @@ async def test_the_confirm_of_a_retry_is_lost_and_its_copy_is_not(amqp_url: str,
 
 
 async def test_the_broker_is_gone_at_the_ack(amqp_url: str, sqlite_url: str, marks: Marks) -> None:
-    async with (
-        Proxy(amqp_url) as proxy,
-        Daemon(settings(proxy.url, sqlite_url, **PATIENT)) as daemon,
-        Producer(amqp_url) as producer,
-    ):
-        await daemon.ready()
-        await producer.submit("wait_for_gate", marks.payload, "one")
-        await marks.of("one")
+    async with broker_behind_proxy(amqp_url, sqlite_url) as (proxy, daemon, producer):
+        await begun("wait_for_gate", producer, marks)
         async with calm(daemon):
             proxy.refuse()
             proxy.cut()
@@ -82,14 +60,8 @@ async def test_the_broker_is_gone_at_the_ack(amqp_url: str, sqlite_url: str, mar
 async def test_a_delivery_that_comes_back_while_its_job_still_runs_is_settled_like_it(
     amqp_url: str, sqlite_url: str, marks: Marks
 ) -> None:
-    async with (
-        Proxy(amqp_url) as proxy,
-        Daemon(settings(proxy.url, sqlite_url)) as daemon,
-        Producer(amqp_url) as producer,
-    ):
-        await daemon.ready()
-        await producer.submit("wait_for_gate", marks.payload, "one")
-        await marks.of("one")
+    async with broker_behind_proxy(amqp_url, sqlite_url) as (proxy, daemon, producer):
+        await begun("wait_for_gate", producer, marks)
         proxy.cut()
 
         async def redelivered() -> bool:

@@ -2,23 +2,24 @@
 
 import asyncio
 
-from tests.support.daemon import Daemon
 from tests.support.marks import Marks
-from tests.support.outages import PATIENT, attempts, calm, nothing_is_left, paused
+from tests.support.outages import (
+    PATIENT,
+    attempts,
+    begun,
+    calm,
+    consuming,
+    nothing_is_left,
+    paused,
+    store_behind_proxy,
+)
 from tests.support.postgres import Postgres
-from tests.support.producer import Producer
-from tests.support.proxy import Proxy
 from tests.support.rows import all_are
 from tests.support.settings import settings
 
 
 async def test_the_store_is_away_at_the_claim(amqp_url: str, postgres_url: str, marks: Marks) -> None:
-    async with (
-        Proxy(postgres_url) as proxy,
-        Daemon(settings(amqp_url, proxy.url, **PATIENT)) as daemon,
-        Producer(amqp_url) as producer,
-    ):
-        await daemon.ready()
+    async with store_behind_proxy(amqp_url, postgres_url) as (proxy, daemon, producer):
         async with calm(daemon):
             proxy.refuse()
             proxy.cut()
@@ -35,12 +36,7 @@ async def test_the_store_is_away_at_the_claim(amqp_url: str, postgres_url: str, 
 
 async def test_the_store_falls_silent_at_the_claim(amqp_url: str, postgres_url: str, marks: Marks) -> None:
     """As behind a dead switch: no connection is refused, and nothing is answered."""
-    async with (
-        Proxy(postgres_url) as proxy,
-        Daemon(settings(amqp_url, proxy.url, **PATIENT)) as daemon,
-        Producer(amqp_url) as producer,
-    ):
-        await daemon.ready()
+    async with store_behind_proxy(amqp_url, postgres_url) as (proxy, daemon, producer):
         proxy.stall()
         await producer.submit("mark", marks.payload, "one")
         await daemon.logged(paused)
@@ -52,14 +48,8 @@ async def test_the_store_falls_silent_at_the_claim(amqp_url: str, postgres_url: 
 
 
 async def test_the_store_is_away_at_the_commit(amqp_url: str, postgres_url: str, marks: Marks) -> None:
-    async with (
-        Proxy(postgres_url) as proxy,
-        Daemon(settings(amqp_url, proxy.url, **PATIENT)) as daemon,
-        Producer(amqp_url) as producer,
-    ):
-        await daemon.ready()
-        await producer.submit("wait_for_gate", marks.payload, "one")
-        await marks.of("one")
+    async with store_behind_proxy(amqp_url, postgres_url) as (proxy, daemon, producer):
+        await begun("wait_for_gate", producer, marks)
         async with calm(daemon):
             proxy.refuse()
             proxy.cut()
@@ -74,16 +64,11 @@ async def test_the_store_is_away_at_the_commit(amqp_url: str, postgres_url: str,
 
 
 async def test_the_commit_gets_through_and_its_answer_does_not(amqp_url: str, postgres_url: str, marks: Marks) -> None:
-    async with (
-        Proxy(postgres_url) as proxy,
-        Daemon(settings(amqp_url, proxy.url, **PATIENT)) as daemon,
-        Producer(amqp_url) as producer,
-    ):
-        await daemon.ready()
+    seldom = {"STORE__LEASE_SECONDS": "60"}  # so that no renewal has the session of the commit
+    async with store_behind_proxy(amqp_url, postgres_url, **seldom) as (proxy, daemon, producer):
         await producer.submit("echo", 1, "warm-up")  # which leaves its statements prepared
         await all_are("succeeded", postgres_url, 1)
-        await producer.submit("wait_for_gate", marks.payload, "one")
-        await marks.of("one")
+        await begun("wait_for_gate", producer, marks)
         proxy.stall(to_server=False)
         marks.open_gate()
         await all_are("succeeded", postgres_url, 2)
@@ -95,14 +80,8 @@ async def test_the_commit_gets_through_and_its_answer_does_not(amqp_url: str, po
 
 async def test_the_store_is_away_when_a_retry_is_recorded(amqp_url: str, postgres_url: str, marks: Marks) -> None:
     """Its copy is confirmed; the record waits for the store, and the copy waits for the record."""
-    async with (
-        Proxy(postgres_url) as proxy,
-        Daemon(settings(amqp_url, proxy.url, **PATIENT)) as daemon,
-        Producer(amqp_url) as producer,
-    ):
-        await daemon.ready()
-        await producer.submit("fails_at_gate", marks.payload, "one")
-        await marks.of("one")
+    async with store_behind_proxy(amqp_url, postgres_url) as (proxy, daemon, producer):
+        await begun("fails_at_gate", producer, marks)
         async with calm(daemon):
             proxy.refuse()
             proxy.cut()
@@ -120,10 +99,8 @@ async def test_a_claim_that_the_store_forgot_is_not_acked_without_its_result(
     postgres: Postgres, amqp_url: str, postgres_url: str, marks: Marks
 ) -> None:
     """As after a failover to a replica that lags behind: the row of the running job is gone."""
-    async with Daemon(settings(amqp_url, postgres_url)) as daemon, Producer(amqp_url) as producer:
-        await daemon.ready()
-        await producer.submit("wait_for_gate", marks.payload, "one")
-        await marks.of("one")
+    async with consuming(amqp_url, settings(amqp_url, postgres_url)) as (daemon, producer):
+        await begun("wait_for_gate", producer, marks)
         postgres.psql("delete from consumer_jobs", postgres_url)
         marks.open_gate()
         found = await all_are("succeeded", postgres_url, 1)
@@ -134,11 +111,7 @@ async def test_a_claim_that_the_store_forgot_is_not_acked_without_its_result(
 async def test_postgres_is_killed_and_comes_back(amqp_url: str, marks: Marks) -> None:
     with Postgres(durable=True) as server:
         store_url = server.create_database()
-        async with (
-            Daemon(settings(amqp_url, store_url, **PATIENT)) as daemon,
-            Producer(amqp_url) as producer,
-        ):
-            await daemon.ready()
+        async with consuming(amqp_url, settings(amqp_url, store_url, **PATIENT)) as (daemon, producer):
             await producer.submit("wait_for_gate", marks.payload, "running")
             await marks.of("running")
             async with calm(daemon):

@@ -4,9 +4,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tests.support.daemon import Daemon, Line
+from tests.support.marks import Marks
 from tests.support.processes import cpu_seconds
 from tests.support.producer import Producer
+from tests.support.proxy import Proxy
 from tests.support.rows import Row
+from tests.support.settings import settings
 from tests.support.waiting import eventually
 
 ROUNDS = 3
@@ -16,6 +19,35 @@ TRIES = 12
 CPU = 0.5
 """Seconds of CPU that an outage may cost."""
 PATIENT = {"BROKER__PUBLISH_TIMEOUT_SECONDS": "1", "STORE__LEASE_SECONDS": "3"}
+
+
+@asynccontextmanager
+async def store_behind_proxy(broker: str, store: str, **more: str) -> AsyncIterator[tuple[Proxy, Daemon, Producer]]:
+    async with (
+        Proxy(store) as proxy,
+        consuming(broker, settings(broker, proxy.url, **(PATIENT | more))) as (daemon, producer),
+    ):
+        yield proxy, daemon, producer
+
+
+@asynccontextmanager
+async def broker_behind_proxy(broker: str, store: str) -> AsyncIterator[tuple[Proxy, Daemon, Producer]]:
+    async with Proxy(broker) as proxy, consuming(broker, settings(proxy.url, store, **PATIENT)) as (daemon, producer):
+        yield proxy, daemon, producer
+
+
+@asynccontextmanager
+async def consuming(broker: str, chosen: dict[str, str]) -> AsyncIterator[tuple[Daemon, Producer]]:
+    """A daemon that is ready, and a producer that no outage reaches."""
+    async with Daemon(chosen) as daemon, Producer(broker) as producer:
+        await daemon.ready()
+        yield daemon, producer
+
+
+async def begun(kind: str, producer: Producer, marks: Marks) -> None:
+    """Return when a job with the key "one" runs, and waits for the gate."""
+    await producer.submit(kind, marks.payload, "one")
+    await marks.of("one")
 
 
 @asynccontextmanager
