@@ -10,7 +10,7 @@ from consumer import operations, wiring
 from consumer.cli.doctor import lines, plain
 from consumer.cli.output import AsJson, errors_as_sentences, fail, settings, show
 from consumer.core.errors import TopologyError
-from consumer.core.findings import Severity
+from consumer.core.findings import MANY, Severity
 from consumer.core.topology import Argument, Topology
 from consumer.doctor import look_at_broker
 from consumer.migration import Report, migrate
@@ -51,7 +51,8 @@ def declare(as_json: AsJson = False) -> None:
         elif not faults:
             show({"topology": "declared"}, as_json=False)
         if faults:
-            fail("; ".join(faults), TopologyError.exit_code)
+            more = [f"{len(faults) - MANY} more, which --json lists"] if len(faults) > MANY else []
+            fail("; ".join([*faults[:MANY], *more]), TopologyError.exit_code)
 
 
 @app.command("migrate")

@@ -13,7 +13,7 @@ from consumer.core.errors import ConsumerError, Unfinished
 from consumer.core.job import Message
 from consumer.core.letter_index import LetterIndex, Wanted
 from consumer.core.letters import Letter, State, letter_of
-from consumer.core.ports import Clock
+from consumer.core.ports import Clock, Store
 from consumer.core.topology import Topology
 from consumer.wiring import broker_of, clock, rules_of, topology_of
 
@@ -60,8 +60,9 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(settings: Settings, index: LetterIndex, prefetch: int = PREFETCH) -> AsyncIterator[Desk]:
+async def desk(settings: Settings, store: Store, prefetch: int = PREFETCH) -> AsyncIterator[Desk]:
     """SIGINT and SIGTERM end the taking in good order: what is under way is finished, all else goes back."""
+    await store.probe()  # no letter is taken where the index could not be told what became of it
     topology = topology_of(settings)
     interrupted = asyncio.Event()
     async with dead_letters(broker_of(settings), topology.dead_queue, prefetch) as queue:
@@ -73,7 +74,7 @@ async def desk(settings: Settings, index: LetterIndex, prefetch: int = PREFETCH)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, interrupt)
-        yield Desk(queue, index, topology, rules_of(settings, "").decode, interrupted)
+        yield Desk(queue, store.letters, topology, rules_of(settings, "").decode, interrupted)
 
 
 class Removal:

@@ -24,7 +24,7 @@ async def edit(settings: Settings, letter_id: str, payload: bytes) -> Letter:
     async with closing_store(settings) as store:
         [letter] = await looks.dead(store.letters, [letter_id])
         await _check(settings, corrected(letter.message, payload, rules), rules)
-        async with publishing(settings) as publisher, desk(settings, store.letters) as at:
+        async with publishing(settings) as publisher, desk(settings, store) as at:
 
             async def send(found: Letter) -> None:
                 await publisher.publish(copier.redrive(corrected(found.message, payload, rules)))

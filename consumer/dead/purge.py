@@ -22,12 +22,13 @@ class Purge:
 
 async def purge(settings: Settings, order: Purge) -> int:
     limit = order.until if order.wanted.until is None else min(order.until, order.wanted.until)
-    async with closing_store(settings) as store, desk(settings, store.letters) as at:
+    async with closing_store(settings) as store, desk(settings, store) as at:
         removal = Removal(at, State.PURGED, _nothing)
         try:
             await removal.take(replace(order.wanted, until=limit))
         finally:
-            _tell(order, removal.done)
+            if removal.done:
+                _tell(order, removal.done)
     return removal.done
 
 

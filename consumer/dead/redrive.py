@@ -64,7 +64,7 @@ async def redrive(settings: Settings, order: Order) -> Redriven:
     async with (
         closing_store(settings) as store,
         publishing(settings) as publisher,
-        desk(settings, store.letters, order.prefetch) as at,
+        desk(settings, store, order.prefetch) as at,
     ):
 
         async def send(letter: Letter) -> None:

@@ -14,6 +14,7 @@ from consumer.core.job import Message
 from consumer.core.letter_index import Wanted
 from consumer.core.letters import Letter, State
 from consumer.dead.desk import Desk, Removal
+from consumer.dead.desk import desk as open_desk
 from consumer.wiring import topology_of
 from schemas import headers
 
@@ -105,3 +106,13 @@ async def test_an_interruption_says_whether_anything_was_changed() -> None:
         at.interrupted.set()
         with pytest.raises(Unfinished, match=said):
             await removal(at).take(DEFAULT)
+
+
+async def test_nothing_is_taken_in_hand_while_the_store_can_not_be_written_to() -> None:
+    class Full:
+        async def probe(self) -> None:
+            raise StoreUnavailable("the store is read-only")
+
+    with pytest.raises(StoreUnavailable, match="read-only"):
+        async with open_desk(Settings(), Full()):  # type: ignore[arg-type]
+            pass
