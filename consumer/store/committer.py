@@ -12,9 +12,9 @@ from typing import Generic, TypeVar
 from consumer.core.errors import StoreRefused, StoreUnavailable
 
 BATCH_LIMIT = 256
-TURNS = 24
-"""Turns of the event loop before a batch is closed, so that what is ready now shares it: under load that makes
-batches three times as large, and when idle it costs a tenth of a millisecond or two."""
+TURNS, QUIET = 24, 5
+"""Turns of the event loop before a batch is closed, at most, and in a row without anything new: what is ready now
+shares it. Under load that makes batches three times as large, and when idle it costs some tens of microseconds."""
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -58,12 +58,20 @@ class Committer(Generic[Item, Answer]):
     async def _commit_all(self) -> None:
         try:
             while self._waiting:
-                for _ in range(TURNS):
-                    await asyncio.sleep(0)
+                await self._let_others_join()
                 if batch := self._next_batch():
                     await self._commit_batch(batch)
         finally:
             self._committing = None
+
+    async def _let_others_join(self) -> None:
+        quiet = 0
+        for _ in range(TURNS):
+            before = len(self._waiting)
+            await asyncio.sleep(0)
+            quiet = quiet + 1 if len(self._waiting) == before else 0
+            if quiet == QUIET:
+                return
 
     async def _commit_batch(self, batch: list[tuple[Item, asyncio.Future[Answer]]]) -> None:
         try:

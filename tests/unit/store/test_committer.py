@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from consumer.core.errors import StoreRefused, StoreUnavailable
-from consumer.store.committer import Committer
+from consumer.store.committer import QUIET, Committer
 
 
 class Database:
@@ -41,6 +41,11 @@ def together(submit: Callable[[str], Awaitable[str]], *items: str) -> list[async
     return [asyncio.create_task(one(item)) for item in items]
 
 
+async def turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
 async def first_in_flight(database: Database, submit: Callable[[str], Awaitable[str]]) -> asyncio.Task[str]:
     (task,) = together(submit, "z")
     await database.begun.acquire()
@@ -51,6 +56,19 @@ async def test_an_item_that_finds_the_store_idle_goes_alone_and_at_once() -> Non
     database = Database()
     assert await committer(database).submit("a") == "A"
     assert database.batches == [["a"]]
+
+
+async def test_what_keeps_coming_joins_a_batch_that_is_about_to_go_but_nobody_is_waited_for_long() -> None:
+    database = Database()
+    writes = committer(database)
+    tasks = together(writes.submit, "a")
+    for item in "bcd":
+        await turns(QUIET)
+        tasks += together(writes.submit, item)
+    await turns(QUIET + 3)
+    tasks += together(writes.submit, "z")
+    await asyncio.gather(*tasks)
+    assert database.batches == [["a", "b", "c", "d"], ["z"]]
 
 
 async def test_what_arrives_during_one_batch_is_the_next_batch() -> None:
