@@ -84,8 +84,8 @@ class CpuMember(Member):
 
     def _goes(self, damage: str) -> None:
         """By itself, after a job that changed what can't be put back. Nothing that it was sent has begun."""
-        self.leaving = True
         self._reason = self._reason or ("recycle" if damage == WORN else "damaged")
+        self.dismiss()
         self._listener.child_leaving(self, damage, self._latest_kind)
 
     def _weigh(self, run: Run, held: int) -> None:
@@ -112,7 +112,7 @@ class CpuMember(Member):
     def _charge(self, begun: deque[Run], death: Death) -> list[Run]:
         self._overtime.stop()
         self._vigil.stop()
-        if begun and (self.has_begun(begun[0]) or begun[0].cancelled or begun[0].is_lost_again()):
+        if begun and (self._did_it(begun[0]) or begun[0].cancelled or begun[0].is_lost_again()):
             running = begun.popleft()
             outcome = self._last_outcome(running, death)
             if isinstance(outcome, TimedOut):
@@ -121,6 +121,10 @@ class CpuMember(Member):
         for run in begun:
             run.undo()
         return [*begun]
+
+    def _did_it(self, first: Run) -> bool:
+        """Nonsense is of the first in any case: what it says is read in order."""
+        return self._garbled or self.has_begun(first)
 
     def _last_outcome(self, run: Run, death: Death) -> Outcome:
         killed_by = os.WTERMSIG(death.status or 0)

@@ -174,7 +174,7 @@ class Ear:
             if not packet:
                 self.turn_away()
                 return
-            with suppress(ValueError, struct.error):  # a job wrote into what isn't its own
+            with suppress(ValueError, RecursionError, struct.error):  # a job wrote into what isn't its own
                 self._take(whole(packet))
 
     def _take(self, frame: Frame) -> None:

@@ -70,9 +70,13 @@ class FollowUps:
 
 
 def decoded(text: bytes) -> tuple[FollowUp, ...]:
-    return tuple(
-        FollowUp(kind, key, payload.encode(), queue, delay) for kind, key, payload, queue, delay in json.loads(text)
-    )
+    """Raises TypeError or ValueError where it wasn't our code that wrote it."""
+    return tuple(_follow_up(*fields) for fields in json.loads(text))
+
+
+def _follow_up(kind: str, key: str, payload: str, queue: str | None, delay: int) -> FollowUp:
+    _check_names(kind, key, queue)
+    return FollowUp(kind, key, bytes(payload, "utf-8"), queue, int(delay))
 
 
 def _check_names(kind: object, key: object, queue: object) -> None:

@@ -72,6 +72,7 @@ class Member(asyncio.Protocol, ABC):
         self.worn = False
         self.fresh = True
         self.killed = False
+        self._garbled = False
         self.base_memory = 0
         self._nursery = nursery
         self._listener = listener
@@ -192,8 +193,10 @@ class Member(asyncio.Protocol, ABC):
         try:
             for frame in self._parser.feed(data):
                 self._hear(frame)
-        except (WireError, ValueError, KeyError, TypeError, struct.error):  # the job wrote into what isn't its own
+        except (WireError, ValueError, KeyError, TypeError, RecursionError, struct.error):
+            self._garbled = True  # the job wrote into what isn't its own, so its report can't be trusted either
             self.kill("crash")
+            self._transport.abort()
 
     def _hear(self, frame: Frame) -> None:
         match frame.type:
@@ -285,6 +288,8 @@ class Member(asyncio.Protocol, ABC):
             return runs.timed_out(run, usage)
         if self._reason == "out_of_memory":
             return runs.crashed("", usage, out_of_memory=True)
+        if self._garbled:
+            return runs.crashed("sent nonsense to the daemon", usage, out_of_memory=False)
         if death.status is None:
             return ZYGOTE_DIED
         return runs.crashed(runs.how_it_ended(death.status), usage, out_of_memory=False)

@@ -13,7 +13,7 @@ from consumer.core.outcome import Crashed, Failed, Interrupted, Outcome, TimedOu
 from consumer.core.ports import Work
 from consumer.worker.catalogue import Sort
 from consumer.worker.timer import overrun, spent
-from consumer.worker.wire import HEADER, TICKET_LIMIT, Type, head
+from consumer.worker.wire import HEADER, TICKET_LIMIT, USAGE, Type, head
 from schemas.codes import Code
 
 _SUSPECT_AFTER = 4
@@ -125,9 +125,13 @@ def ticket(run: Run) -> tuple[bytes, bytes]:
 
 
 def failure(said: dict[str, Any]) -> Failed | TimedOut:
-    """The outcome that a child described."""
-    usage = Usage(*said["usage"])
-    fault = Fault(Code(said["code"]), said["type"], said["message"], said["traceback"])
+    """The outcome that a child described; a job can write one too, and then it may be nonsense, which raises."""
+    match said:
+        case {"code": code, "type": str(name), "message": str(message), "traceback": str(told)}:
+            fault = Fault(Code(code), name, message, told)
+        case _:
+            raise TypeError("this is no failure")
+    usage = Usage(*USAGE.unpack(USAGE.pack(*said["usage"])))
     if fault.code is Code.EXECUTION_TIMEOUT:
         return TimedOut(fault, usage)
     return Failed(
@@ -135,7 +139,7 @@ def failure(said: dict[str, Any]) -> Failed | TimedOut:
         usage,
         said.get("retryable"),
         said.get("after"),
-        tuple(said["types"]),
+        tuple(map(str, said["types"])),
         said.get("http_status"),
         said.get("dependency"),
     )

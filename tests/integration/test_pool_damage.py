@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from consumer.core.outcome import Crashed, Failed, Interrupted, Succeeded
+from consumer.worker.wire import Type, head
 from tests.support.pools import CONFIG, Bench, gone, pool
 from tests.support.waiting import eventually, until
 
@@ -106,6 +107,38 @@ async def test_a_job_that_closes_the_way_of_its_own_report_pays_for_it_alone() -
         guilty, behind = bench.begin("changes", "report_socket"), bench.begin("echo", 1)
         assert isinstance(await guilty, Crashed)
         assert isinstance(await behind, Succeeded)
+
+
+FORGED_FAILURE = b'{"code":"rejected","type":"","message":"","traceback":"","types":[],"usage":["","","",""]}'
+
+
+async def test_who_writes_nonsense_into_the_way_of_reports_is_charged_and_the_child_ends() -> None:
+    forged = [
+        b"what C code prints into the first descriptor it finds",
+        head(Type.LEAVING, 0, b"\xff"),
+        head(Type.FOLLOW_UPS, 5, b"", 9) + b"[[1,2,3]]",
+        head(Type.FAILED, 7, FORGED_FAILURE),
+        head(Type.FAILED, 9, b"[" * 100_000),
+    ]
+    async with pool(processes=1, modules=MODULES) as bench:
+        for text in forged:
+            guilty = bench.begin("writes_into_its_reports", text.decode("latin-1"))
+            behind = bench.begin("echo", 1)
+            async with asyncio.timeout(10):
+                outcome = await guilty
+                assert isinstance(outcome, Crashed), text
+                assert outcome.fault.message == "the child sent nonsense to the daemon while it ran the job"
+                assert isinstance(await behind, Succeeded)
+        assert bench.exits == ["crash"] * len(forged)
+
+
+async def test_a_child_that_says_it_leaves_does_so_though_it_was_a_job_that_said_it() -> None:
+    async with pool(processes=1, modules=MODULES) as bench:
+        pids = bench.pool.pids
+        await bench.result("writes_into_its_reports", head(Type.LEAVING, 0, b"nothing").decode("latin-1"))
+        await gone(pids)
+        assert await bench.result("echo", 1) == 1
+        assert bench.exits == ["damaged"]
 
 
 @pytest.mark.parametrize("kind", ["executes", "aborts"])

@@ -195,6 +195,11 @@ def steals_ticket(payload: Any) -> int:
         return len(tickets.recv(100_000))
 
 
+@job("writes_into_its_reports", timeout=10)
+def writes_into_its_reports(payload: str) -> None:
+    os.write(_sockets()[socket.SOCK_STREAM], payload.encode("latin-1"))
+
+
 @job("spins", timeout=60)
 def spins(payload: float) -> None:
     """Use that many seconds of CPU."""

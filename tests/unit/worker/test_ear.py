@@ -173,6 +173,7 @@ async def test_a_limit_of_nothing_leaves_one_notice() -> None:
         b"",
         b"\0",
         head(Type.LOG, 1, b"[", 0),
+        head(Type.LOG, 1, b"[" * 20_000, 0),
         head(Type.LOG, 1, b'["x"]', 0),
         head(Type.LOG, 1, b'["x", "y"]', 0),
         head(Type.LOG, 1, b'["x", 20]', 1) + b"\xff",

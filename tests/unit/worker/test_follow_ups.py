@@ -23,6 +23,12 @@ def test_a_follow_up_crosses_as_it_was_asked_for() -> None:
     )
 
 
+@pytest.mark.parametrize("forged", [b"", b"[1]", b'[["kind", "key", 1, null, 0]]', b'[["", "key", "1", null, 0]]'])
+def test_what_a_job_wrote_itself_is_no_follow_up(forged: bytes) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        decoded(forged)
+
+
 def test_a_model_is_a_payload() -> None:
     class Order(BaseModel):
         number: int

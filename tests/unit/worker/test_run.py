@@ -1,7 +1,10 @@
+import struct
+from typing import Any
+
 import pytest
 
 from consumer.core.job import Job
-from consumer.core.outcome import Interrupted, TimedOut
+from consumer.core.outcome import Failed, Interrupted, TimedOut
 from consumer.core.ports import Work
 from consumer.worker.catalogue import Sort
 from consumer.worker.run import Run, failure, how_it_ended, ticket
@@ -48,6 +51,25 @@ async def test_the_first_outcome_counts_and_the_place_is_freed_once() -> None:
 def test_an_overrun_that_a_child_reports_is_a_timeout() -> None:
     said = {"code": "execution_timeout", "type": "JobTimeout", "message": "", "traceback": "", "types": []}
     assert isinstance(failure(said | {"usage": [1, 2, 0.5, 3]}), TimedOut)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        [],
+        {"code": "nonsense"},
+        {"usage": [1, 2, 0.5]},
+        {"usage": [1, 2, "0.5", 3]},
+        {"usage": [1, 10**30, 0.5, 3]},
+        {"message": None},
+    ],
+)
+def test_what_a_job_wrote_itself_is_no_failure_of_it(forged: Any) -> None:
+    said = {"code": "attempts_exhausted", "type": "E", "message": "", "traceback": "", "types": ["E"]}
+    said["usage"] = [1, 2, 0.5, 3]
+    assert isinstance(failure(said), Failed)
+    with pytest.raises((ValueError, KeyError, TypeError, struct.error)):
+        failure(forged and said | forged)
 
 
 @pytest.mark.parametrize(("perhaps_outside", "ends"), [(False, 2), (True, 4)])
