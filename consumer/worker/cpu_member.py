@@ -25,14 +25,7 @@ class CpuMember(Member):
 
     sort = Sort.CPU
 
-    def __init__(
-        self,
-        birth: Birth,
-        nursery: Nursery,
-        listener: Listener,
-        clock: Clock,
-        config: PoolConfig,
-    ) -> None:
+    def __init__(self, birth: Birth, nursery: Nursery, listener: Listener, clock: Clock, config: PoolConfig) -> None:
         super().__init__(birth, nursery, listener, clock, config)
         self._memory_limit = birth.memory_limit
         self._cpu_limit = config.cpu_limit

@@ -54,14 +54,7 @@ class Member(asyncio.Protocol, ABC):
 
     sort: Sort
 
-    def __init__(
-        self,
-        birth: Birth,
-        nursery: Nursery,
-        listener: Listener,
-        clock: Clock,
-        config: PoolConfig,
-    ) -> None:
+    def __init__(self, birth: Birth, nursery: Nursery, listener: Listener, clock: Clock, config: PoolConfig) -> None:
         self.pid = birth.pid
         self.queue: deque[Run] = deque()
         self.ready = False

@@ -65,7 +65,7 @@ def test_an_overrun_that_a_child_reports_is_a_timeout() -> None:
     ],
 )
 def test_what_a_job_wrote_itself_is_no_failure_of_it(forged: Any) -> None:
-    said = {"code": "attempts_exhausted", "type": "E", "message": "", "traceback": "", "types": ["E"]}
+    said: dict[str, Any] = {"code": "rejected", "type": "E", "message": "", "traceback": "", "types": []}
     said["usage"] = [1, 2, 0.5, 3]
     assert isinstance(failure(said), Failed)
     with pytest.raises((ValueError, KeyError, TypeError, struct.error)):
