@@ -64,6 +64,7 @@ bench: setup ## measure the overhead per job and the memory
 .PHONY: faults
 faults: setup ## break everything around two daemons for SECONDS=60, by SEED=…, with JOBS=5000; CLUSTER=1 for three nodes
 	@CONSUMER_TEST_EXAMPLES=$(or $(EXAMPLES),2000) $(PYTEST) --timeout 900 tests/faults/test_interleavings.py
+	@CONSUMER_TEST_BURST=3000 $(PYTEST) tests/acceptance/test_retries.py
 	@$(BIN)/python -m tests.faults.chaos --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),5000) \
 	  $(if $(SEED),--seed $(SEED)) $(if $(CLUSTER),--cluster)
 

@@ -12,7 +12,7 @@ from tests.support.daemon import Daemon
 from tests.support.marks import Marks
 from tests.support.producer import Producer
 from tests.support.rows import all_are
-from tests.support.settings import settings
+from tests.support.settings import LEVELS, settings
 from tests.support.waiting import eventually
 
 KINDS = ("echo", "mark", "_unknown")
@@ -92,7 +92,7 @@ async def test_a_delay_ladder_that_is_deleted_is_declared_again_and_costs_no_att
 ) -> None:
     async with Daemon(settings(amqp_url, sqlite_url)) as daemon, Producer(amqp_url) as producer:
         await daemon.ready()
-        for level in range(18):
+        for level in range(LEVELS):
             await producer.channel.exchange_delete(f"jobs.delay.v1.{level}")
         await producer.submit("retry", 0.3, "one")
         (line,) = await daemon.logged(lambda line: line.get("disposition") == "retry")

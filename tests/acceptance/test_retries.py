@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+from collections import Counter
 
 import pytest
 
@@ -12,10 +14,14 @@ from tests.support.rabbit import Rabbit
 from tests.support.rows import all_are
 from tests.support.settings import settings
 
-JOBS = 3000
-WINDOW = (13_000, 26_000)
-"""Milliseconds from a failure to its retry: fails_first has a backoff of 26 s with equal jitter. By the time the
-first are due the last have failed, so that no retry waits behind a first attempt."""
+JOBS = int(os.environ.get("CONSUMER_TEST_BURST", "1000"))
+"""`make faults` has 3,000 of them."""
+BACKOFF = JOBS / 90
+"""Seconds, of which equal jitter takes off up to a half: by the time the first retries are due the last jobs have
+failed, so that no retry waits behind a first attempt."""
+WINDOW = (round(BACKOFF * 500), round(BACKOFF * 1000))
+"""Milliseconds from a failure to its retry."""
+SLICES = 8
 LATE = 1_000
 CLOCKS = 2
 """Milliseconds: two processes cut the time to whole ones, each its own."""
@@ -25,7 +31,8 @@ CLOCKS = 2
 async def test_a_burst_of_failures_comes_back_spread_over_its_window_and_on_time(
     rabbit: Rabbit, amqp_url: str, postgres_url: str, marks: Marks
 ) -> None:
-    chosen = settings(amqp_url, postgres_url, BROKER__PREFETCH="50")
+    kinds = f'{{"fails_first": {{"backoff_seconds": {BACKOFF}}}}}'
+    chosen = settings(amqp_url, postgres_url, BROKER__PREFETCH="50", KINDS=kinds, TOPOLOGY__DELAY_LEVELS="18")
     async with Daemon(chosen) as daemon, Producer(amqp_url) as producer:
         await daemon.ready()
         before = queues(rabbit, amqp_url)
@@ -49,8 +56,8 @@ async def test_a_burst_of_failures_comes_back_spread_over_its_window_and_on_time
 def spread(waits: list[int]) -> None:
     assert min(waits) >= WINDOW[0]
     assert max(waits) <= WINDOW[1] + LATE, "the wait counts from when the failure was known, a little later"
-    seconds = [sum(start <= wait < start + 1000 for wait in waits) for start in range(*WINDOW, 1000)]
-    assert min(seconds) > JOBS / len(seconds) / 2, f"jitter uses the whole window, not {seconds}"
+    slices = Counter((wait - WINDOW[0]) * SLICES // (WINDOW[1] - WINDOW[0]) for wait in waits)
+    assert min(slices[number] for number in range(SLICES)) > JOBS / SLICES / 2, f"jitter uses the window, not {slices}"
 
 
 def queues(rabbit: Rabbit, url: str) -> list[str]:

@@ -22,6 +22,7 @@ from consumer.operations import closing_store, publishing
 from consumer.wiring import clock, topology_of
 from schemas.codes import Code
 from tests.support.producer import Producer
+from tests.support.settings import LEVELS
 
 QUEUE = "jobs.default.dead"
 AT_ONCE = 200
@@ -109,11 +110,12 @@ class Graves:
 
 
 def _settings(amqp_url: str, store_url: str) -> Settings:
-    """The defaults, but for where broker and store are."""
+    """The defaults, but for where broker and store are, and the shorter ladder that all tests have."""
     chosen = Settings()
     broker = chosen.broker.model_copy(update={"url": SecretStr(amqp_url)})
     store = chosen.store.model_copy(update={"url": SecretStr(store_url)})
-    return chosen.model_copy(update={"broker": broker, "store": store})
+    topology = chosen.topology.model_copy(update={"delay_levels": LEVELS})
+    return chosen.model_copy(update={"broker": broker, "store": store, "topology": topology})
 
 
 def _looked(message: aio_pika.abc.AbstractIncomingMessage) -> Looked:

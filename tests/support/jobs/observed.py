@@ -54,9 +54,9 @@ def fails_at_gate(payload: Gated, context: JobContext) -> str:
     return _not_at_first(context)
 
 
-@job("fails_first", timeout=30, backoff=26)
+@job("fails_first", timeout=30)
 def fails_first(payload: Marked, context: JobContext) -> str:
-    """Fail at the first attempt; the second is due after 8 to 16 s."""
+    """Fail at the first attempt."""
     _mark(payload, context)
     return _not_at_first(context)
 
