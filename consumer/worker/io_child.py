@@ -8,7 +8,7 @@ import socket
 import sys
 import time
 import traceback
-from asyncio import Task, wait
+from asyncio import wait
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, cast
@@ -19,7 +19,7 @@ from consumer.worker.execute import Limits
 from consumer.worker.failure import Refused
 from consumer.worker.guard import Guard
 from consumer.worker.handler import JobTimeout
-from consumer.worker.io_job import IoJob
+from consumer.worker.io_job import IoJob, JobTask
 from consumer.worker.job_loop import JobLoop
 from consumer.worker.loading import Kind
 from consumer.worker.mark import Mark
@@ -48,7 +48,8 @@ def live(
     os.setpgid(0, 0)
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: None)  # a service manager sends it to all; no SIG_IGN: it is inherited
+    for number in (signal.SIGTERM, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF):
+        signal.signal(number, lambda *_: None)  # of a service manager, or a timer left behind; SIG_IGN is inherited
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     seen = Mark(mark)
     os.close(mark)
@@ -141,9 +142,10 @@ class IoChild(asyncio.Protocol):
     # running
 
     def _start(self, frame: Frame) -> None:
-        job = self._jobs[frame.job_id] = IoJob(frame.job_id, self._limits.cpu)
+        job = self._jobs[frame.job_id] = self._loop.new_job(frame.job_id, self._limits.cpu)
         main = job.start(self._main(job, frame))
-        attending = Task(self._attend(job, main), loop=self._loop)
+        attending = JobTask(self._attend(job, main), loop=self._loop)
+        attending.owner = self
         self._attending.add(attending)
         attending.add_done_callback(self._attending.discard)
         if not self._beating:
@@ -155,8 +157,9 @@ class IoChild(asyncio.Protocol):
             await wait([main])
             while leftovers := job.cancel_all():
                 await wait(leftovers)
+            job.threads.drop()
             del self._jobs[job.id]
-            if damage := self._guard.look() or ("threads" if job.threads else ""):
+            if damage := self._guard.look() or ("threads" if job.threads.running else ""):
                 self._transport.write(head(Type.LEAVING, job.id, damage.encode()))
             self._report(job, main)
         except BaseException:  # noqa: BLE001 - no memory for a report, say: let the parent see at whose step we ended

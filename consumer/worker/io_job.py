@@ -7,16 +7,27 @@ from math import inf
 from time import time
 from typing import TYPE_CHECKING, Any
 
+from consumer.worker.job_threads import JobThreads
 from consumer.worker.timer import SPENT
 
 if TYPE_CHECKING:
     from consumer.worker.scope import Scope
 
 
-class IoJob:
-    """`ended_by` says why it had to end; `tasks` and `threads` are what runs of it now."""
+class JobTask(Task[Any]):
+    """Only its owner can cancel it, and we; so one job can't cancel all others, as those do that want to tidy up."""
 
-    def __init__(self, number: int, cpu_limit: float) -> None:
+    owner: object = None
+
+    def cancel(self, msg: Any = None) -> bool:
+        by = current.get(None)
+        return (by is None or self.owner in (None, by)) and super().cancel(msg)
+
+
+class IoJob:
+    """`ended_by` says why it had to end; `tasks` are those that run of it now."""
+
+    def __init__(self, number: int, cpu_limit: float, threads: JobThreads) -> None:
         """`cpu_limit`: seconds of CPU in the loop, 0 for any."""
         self.id = number
         self.cpu_limit = cpu_limit or inf
@@ -25,18 +36,19 @@ class IoJob:
         self.cpu_seconds = 0.0
         self.ended_by: bytes | None = None
         self.scope: Scope | None = None
-        self.tasks: set[Task[Any]] = set()
-        self.threads: set[int] = set()
+        self.tasks: set[JobTask] = set()
+        self.threads = threads
 
-    def start(self, main: Coroutine[Any, Any, Any]) -> Task[Any]:
+    def start(self, main: Coroutine[Any, Any, Any]) -> JobTask:
         """In a context of its own, which all that it starts inherits."""
         context = contextvars.copy_context()
         context.run(current.set, self)
-        self.main = Task(main, loop=get_running_loop(), context=context)
+        self.main = JobTask(main, loop=get_running_loop(), context=context)
         self.follow(self.main)
         return self.main
 
-    def follow(self, task: Task[Any]) -> None:
+    def follow(self, task: JobTask) -> None:
+        task.owner = self
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
@@ -51,7 +63,7 @@ class IoJob:
         if self.cpu_seconds > self.cpu_limit:
             self.end(SPENT)
 
-    def cancel_all(self) -> set[Task[Any]]:
+    def cancel_all(self) -> set[JobTask]:
         tasks = set(self.tasks)
         for task in tasks:
             task.cancel()

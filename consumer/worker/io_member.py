@@ -77,7 +77,8 @@ class IoMember(Member):
         match frame.type:
             case Type.LEAVING:
                 self.retire()
-                self._listener.child_leaving(self, frame.meta.decode(), "")
+                kinds = [run.work.job.kind for run in self.queue if run.id == frame.job_id]
+                self._listener.child_leaving(self, frame.meta.decode(), "".join(kinds))
             case Type.OUT_OF_MEMORY:
                 self.retire()
                 run = self._finished(frame.job_id)

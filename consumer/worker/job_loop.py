@@ -2,17 +2,14 @@
 
 import asyncio
 import os
-from _thread import _count as threads_running
-from asyncio import Task
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future, ThreadPoolExecutor
-from threading import local
 from time import thread_time
 from typing import Any
 
 from consumer.worker import own_hand
-from consumer.worker.io_job import IoJob, current
-from consumer.worker.mark import THREADS, Mark
+from consumer.worker.io_job import IoJob, JobTask, current
+from consumer.worker.job_threads import JobThreads, Seats
+from consumer.worker.mark import Mark
 
 
 class JobLoop(asyncio.SelectorEventLoop):
@@ -20,14 +17,18 @@ class JobLoop(asyncio.SelectorEventLoop):
 
     def __init__(self, mark: Mark) -> None:
         super().__init__()
-        self._threads = FollowedThreads(mark)
-        self.count_strangers = self._threads.count_strangers
+        self._seats = Seats(mark)
+        self._threads = JobThreads(self._seats, 0)
+        self.count_strangers = self._seats.count_strangers
         follow_steps(mark, self)
         own_hand.tell(lambda is_about_to: _note_own_hand(mark, is_about_to=is_about_to))
 
-    def create_task(self, main: Coroutine[Any, Any, Any], **options: Any) -> Task[Any]:  # type: ignore[override]
+    def new_job(self, number: int, cpu_limit: float) -> IoJob:
+        return IoJob(number, cpu_limit, JobThreads(self._seats, number))
+
+    def create_task(self, main: Coroutine[Any, Any, Any], **options: Any) -> JobTask:  # type: ignore[override]
         """Whose it is, its context says. One with an empty context outlives the job that began it."""
-        task = Task(main, loop=self, **options)
+        task = JobTask(main, loop=self, **options)
         context = options.get("context")
         job = current.get(None) if context is None else context.get(current)
         if job is not None:
@@ -35,7 +36,8 @@ class JobLoop(asyncio.SelectorEventLoop):
         return task
 
     def run_in_executor(self, executor: Any, function: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
-        return super().run_in_executor(executor or self._threads, function, *args)
+        job = current.get(None)
+        return super().run_in_executor(executor or (job.threads if job else self._threads), function, *args)
 
     async def shutdown_asyncgens(self) -> None:
         """Other jobs are using theirs."""
@@ -85,38 +87,3 @@ def follow_steps(mark: Mark, loop: JobLoop) -> None:
 def _note_own_hand(mark: Mark, *, is_about_to: bool) -> None:
     job = current.get(None)
     mark.at_its_own_process(job.id if job is not None and is_about_to else 0)
-
-
-class FollowedThreads(ThreadPoolExecutor):
-    """What `asyncio.to_thread` and the loop itself use: each thread says whose function it runs."""
-
-    def __init__(self, mark: Mark) -> None:
-        self._mark = mark
-        self._local = local()
-        self._started = 0
-        super().__init__(THREADS, "job", self._begin_thread)
-
-    def count_strangers(self) -> None:
-        """Threads of which nobody knows whose they are."""
-        self._mark.strangers(max(0, threads_running() - self._started))
-
-    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return super().submit(self._follow, current.get(None), function, args, kwargs)
-
-    def _begin_thread(self) -> None:
-        self._local.number = self._started
-        self._started += 1
-        self.count_strangers()
-
-    def _follow(self, job: IoJob | None, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        if job is None:
-            return function(*args, **kwargs)
-        number = self._local.number
-        job.threads.add(number)
-        self._mark.thread(number, job.id)
-        try:
-            return function(*args, **kwargs)
-        finally:
-            self.count_strangers()
-            self._mark.thread(number, 0)
-            job.threads.discard(number)

@@ -8,7 +8,7 @@ import fcntl
 import mmap
 import os
 
-THREADS = 32
+THREADS = 256
 """How many threads of an io child can be told apart."""
 _STEPS, _WHO, _STRANGERS, _AT_ITSELF, _FIRST_THREAD = 0, 1, 2, 3, 4
 _WORD = 8

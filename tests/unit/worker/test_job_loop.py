@@ -10,14 +10,13 @@ def ran(program: str) -> str:
     prelude = """
         import asyncio, os, signal, threading, time
         from consumer.worker import own_hand
-        from consumer.worker.io_job import IoJob
         from consumer.worker.job_loop import JobLoop
         from consumer.worker.mark import Mark, shared_memory
 
         own_hand.watch()
         mark = Mark(shared_memory())
         loop = JobLoop(mark)
-        one, two = IoJob(1, 0), IoJob(2, 0.5)
+        one, two = loop.new_job(1, 0), loop.new_job(2, 0.5)
     """
     source = textwrap.dedent(prelude) + textwrap.dedent(program)
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=30, check=False)
@@ -227,4 +226,25 @@ def test_a_signal_that_a_job_sends_to_its_own_process_is_seen_while_it_is_on_its
             print(seen)
         """)
         == "[{1}, set(), {1}, set()]"
+    )
+
+
+def test_a_job_can_cancel_its_own_tasks_and_those_of_nobody_else() -> None:
+    assert (
+        ran("""
+            async def cancel_all():
+                mine = asyncio.create_task(asyncio.sleep(100))
+                tasks = asyncio.all_tasks() - {asyncio.current_task()}
+                print(len(tasks), [task is mine for task in tasks if task.cancel()])
+
+            async def main():
+                await asyncio.wait([two.start(asyncio.sleep(0.05)), one.start(cancel_all())])
+                await asyncio.wait([two.main])
+                print(two.main.cancelled())
+
+            main = loop.create_task(main())
+            main.owner = "us"
+            loop.run_until_complete(main)
+        """)
+        == "3 [True]\nFalse"
     )
