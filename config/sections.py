@@ -1,5 +1,6 @@
 """The sections of the settings: what may be set, and what is refused."""
 
+import re
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
@@ -24,6 +25,13 @@ def _split(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
+def _pointer(text: str) -> str:
+    if re.fullmatch("(/([^~]|~[01])*)?", text) is None:
+        raise ValueError("wanted a JSON pointer such as /data/id, in which ~ is written ~0")
+    return text
+
+
+Pointer = Annotated[str, AfterValidator(_pointer)]
 Ratio = Annotated[float, Field(ge=0, le=1)]
 LEAST_FILES = 64
 CommaList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
@@ -125,9 +133,9 @@ class Topology(Section):
 class Message(Section):
     missing_key: Literal["refuse", "digest"]
     default_kind: str
-    kind_pointer: Annotated[str, Field(pattern=r"^(/.*)?$")]
-    key_pointer: Annotated[str, Field(pattern=r"^(/.*)?$")]
-    payload_pointer: Annotated[str, Field(pattern=r"^(/.*)?$")]
+    kind_pointer: Pointer
+    key_pointer: Pointer
+    payload_pointer: Pointer
     max_bytes: PositiveInt
     max_depth: Annotated[int, Field(ge=1, le=500)]
 

@@ -39,6 +39,8 @@ DEFAULTS = Path(__file__).with_name("default.toml")
 MAY_HOLD_SECRETS = {("url",), ("hosts",), ("password",), ("management_url",)}
 NAME = r"^[A-Za-z0-9_-]{1,60}$"
 WORDS = r"^[A-Za-z0-9_-]{1,60}(\.[A-Za-z0-9_-]{1,60})*$"
+LONGEST = 180
+"""Characters of a queue's short name: AMQP leaves 255 to its full name, and to its way through the ladder."""
 
 
 class Settings(BaseSettings):
@@ -50,7 +52,7 @@ class Settings(BaseSettings):
         nested_model_default_partial_update=True,
     )
 
-    queue: Annotated[str, Field(pattern=WORDS)]
+    queue: Annotated[str, Field(pattern=WORDS, max_length=LONGEST)]
     namespace: Annotated[str, Field(pattern=NAME)]
     broker: Broker
     topology: Topology

@@ -129,7 +129,8 @@ def trust(files: Files) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=files.ca or None)
         if files.cert:
-            context.load_cert_chain(files.cert, files.key or None)
+            # a key that needs a password is refused: the library would ask whoever sits at the terminal
+            context.load_cert_chain(files.cert, files.key or None, password="")
     except OSError as error:
         named = ", ".join(filter(None, (files.ca, files.cert, files.key)))
         raise BrokerRefused(f"broker.ca_file, cert_file or key_file can't be used: {named}: {_why(error)}") from None

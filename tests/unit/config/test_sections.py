@@ -1,8 +1,11 @@
-"""Which settings of a connection are refused, and that nothing which may be a secret is shown."""
+"""Which settings are refused, and that nothing which may be a secret is shown."""
 
 import pytest
 
 from config.settings import load
+from consumer.core.delay import Ladder
+from consumer.core.pointer import parse
+from consumer.core.topology import build
 
 SECRET = "S3cr3t"
 
@@ -68,4 +71,30 @@ def test_a_limit_of_open_files_that_no_child_could_live_with_is_refused(monkeypa
 def test_a_time_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch, number: str) -> None:
     monkeypatch.setenv("CONSUMER_COOLDOWN__FIRST_SECONDS", number)
     with pytest.raises(ValueError, match=r"cooldown.first_seconds .*finite number"):
+        load()
+
+
+@pytest.mark.parametrize("pointer", ["id", "/a~b", "/a~2", "~"])
+def test_a_pointer_that_could_point_at_nothing_is_refused(monkeypatch: pytest.MonkeyPatch, pointer: str) -> None:
+    monkeypatch.setenv("CONSUMER_MESSAGE__KEY_POINTER", pointer)
+    with pytest.raises(ValueError, match=r"setting message\.key_pointer .*: wanted a JSON pointer such as /data/id"):
+        load()
+
+
+@pytest.mark.parametrize("pointer", ["", "/", "/data/id", "/a~1b~0c/0", "/with space/ü"])
+def test_a_pointer_is_taken(monkeypatch: pytest.MonkeyPatch, pointer: str) -> None:
+    monkeypatch.setenv("CONSUMER_MESSAGE__KEY_POINTER", pointer)
+    assert load().message.key_pointer == pointer
+    parse(pointer)
+
+
+def test_a_queue_whose_waits_would_not_fit_into_a_routing_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    longest = ".".join(["q" * 59] * 3) + "q"
+    monkeypatch.setenv("CONSUMER_QUEUE", longest)
+    ladder = Ladder("n" * 60, levels=24, version=1000)
+    exchange, routing_key = ladder.route(1, load().queue)
+    topology = build("n" * 60, longest, ladder, 100)
+    assert max(map(len, (exchange, routing_key, topology.dead_queue))) <= 255
+    monkeypatch.setenv("CONSUMER_QUEUE", f"{longest}q")
+    with pytest.raises(ValueError, match="setting queue .*at most 180"):
         load()
