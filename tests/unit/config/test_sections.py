@@ -96,5 +96,5 @@ def test_a_queue_whose_waits_would_not_fit_into_a_routing_key_is_refused(monkeyp
     topology = build("n" * 60, longest, ladder, 100)
     assert max(map(len, (exchange, routing_key, topology.dead_queue))) <= 255
     monkeypatch.setenv("CONSUMER_QUEUE", f"{longest}q")
-    with pytest.raises(ValueError, match="setting queue .*at most 180"):
+    with pytest.raises(ValueError, match=r"setting queue .*at most 180"):
         load()
