@@ -10,8 +10,7 @@ PIP_INSTALL := $(BIN)/pip install --quiet --quiet --disable-pip-version-check
 PYTEST := $(BIN)/pytest --quiet
 # Tests with servers wait most of the time: three workers keep two CPUs busy. What measures time runs alone, afterwards.
 WORKERS ?= 3
-TOGETHER := $(PYTEST) --numprocesses $(WORKERS) -m 'not quiet'
-ALONE := $(PYTEST) -m quiet
+TOGETHER := $(PYTEST) --numprocesses $(WORKERS)
 
 # A stage of the gate says one line when it passes, and all that it has when it doesn't.
 define stage
@@ -101,13 +100,13 @@ gate-chart:
 # all that is left, so that no folder of tests can be forgotten
 LEFT := --ignore tests/house --ignore tests/unit --ignore tests/chart
 gate-servers:
-	$(call stage,servers,$(TOGETHER) $(LEFT))
-	$(call stage,quiet,$(ALONE) $(LEFT))
-# the rest of tests/integration meets databases and children only
+	$(call stage,servers,$(TOGETHER) -m 'not quiet' $(LEFT))
+	$(call stage,quiet,$(PYTEST) -m quiet $(LEFT))
+# the rest of tests/integration meets databases and children only, as do the tests with the mark any_broker
 MEETS_A_BROKER := tests/integration/test_broker_*.py tests/integration/test_support_rabbit.py tests/acceptance
 gate-broker:
-	$(call stage,broker,$(TOGETHER) $(MEETS_A_BROKER))
-	$(call stage,quiet,$(ALONE) $(MEETS_A_BROKER))
+	$(call stage,broker,$(TOGETHER) -m 'not quiet and not any_broker' $(MEETS_A_BROKER))
+	$(call stage,quiet,$(PYTEST) -m 'quiet and not any_broker' $(MEETS_A_BROKER))
 
 .PHONY: unit
 unit: $(VENV)/.test ## run the tests that need no server

@@ -1,10 +1,14 @@
 """Async handlers end to end: many at a time in one child, and a crash among them."""
 
+import pytest
+
 from tests.support.daemon import Daemon
 from tests.support.producer import Producer
 from tests.support.rows import all_are, rows
 from tests.support.settings import settings
 from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.any_broker
 
 MANY = 30
 

@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.support.daemon import Daemon
 from tests.support.pools import JOBS
 from tests.support.producer import Producer
@@ -92,6 +94,7 @@ async def test_after_a_bad_deploy_the_daemon_stops_burying_says_so_and_recovers_
     assert len(succeeded) == 60 - buried
 
 
+@pytest.mark.any_broker
 async def test_malformed_input_never_stops_the_daemon(amqp_url: str, sqlite_url: str) -> None:
     eager = {"DEAD_LETTERS__BREAKER_LEAST": "5"}
     async with Daemon(breakers(amqp_url, sqlite_url, **eager)) as daemon, Producer(amqp_url) as producer:
@@ -105,6 +108,7 @@ async def test_malformed_input_never_stops_the_daemon(amqp_url: str, sqlite_url:
         assert not [line for line in daemon.logs if line["event"] == "intake stopped"]
 
 
+@pytest.mark.any_broker
 async def test_the_settings_have_the_last_word_on_how_often_a_kind_is_tried(amqp_url: str, sqlite_url: str) -> None:
     said = {"KINDS": '{"fails": {"max_attempts": 6}}'}
     async with Daemon(breakers(amqp_url, sqlite_url, **said)) as daemon, Producer(amqp_url) as producer:
@@ -116,6 +120,7 @@ async def test_the_settings_have_the_last_word_on_how_often_a_kind_is_tried(amqp
     assert (await rows(sqlite_url))["six"]["attempt"] == 6
 
 
+@pytest.mark.any_broker
 async def test_a_kind_that_nobody_declares_is_refused_in_the_settings(amqp_url: str, sqlite_url: str) -> None:
     said = {"KINDS": '{"fials": {"max_attempts": 6}}'}
     async with Daemon(breakers(amqp_url, sqlite_url, **said)) as daemon:

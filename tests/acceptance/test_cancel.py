@@ -19,6 +19,8 @@ from tests.support.rows import rows
 from tests.support.settings import settings
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.any_broker
+
 JOBS = {
     "running": "goes_on",
     "ahead": "mark",

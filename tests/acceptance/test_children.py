@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.daemon import Daemon
 from tests.support.producer import Producer
 from tests.support.settings import settings
 from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.any_broker
 
 JOBS = """
 import os

@@ -5,6 +5,8 @@ import re
 from asyncio import gather
 from typing import Any
 
+import pytest
+
 from tests.support.command import Done, consumer
 from tests.support.daemon import Daemon
 from tests.support.producer import Producer
@@ -48,6 +50,7 @@ async def test_a_job_is_submitted_run_and_looked_up(amqp_url: str, sqlite_url: s
     assert "succeeded" in good(await consumer("status", "echo", "k1", settings=chosen))
 
 
+@pytest.mark.any_broker
 async def test_a_payload_may_come_from_a_file_or_from_standard_input(
     amqp_url: str, sqlite_url: str, tmp_path: Any
 ) -> None:
@@ -60,6 +63,7 @@ async def test_a_payload_may_come_from_a_file_or_from_standard_input(
     assert {key: row["result"] for key, row in found.items()} == {"file": '["from a file"]', "stdin": '["from stdin"]'}
 
 
+@pytest.mark.any_broker
 async def test_a_job_submitted_twice_runs_once(amqp_url: str, sqlite_url: str) -> None:
     chosen = settings(amqp_url, sqlite_url)
     async with Daemon(chosen) as daemon, Producer(amqp_url) as producer:
@@ -81,6 +85,7 @@ async def test_a_long_key_gets_through(amqp_url: str, sqlite_url: str) -> None:
         assert set(await all_are("succeeded", sqlite_url, 1)) == {key}
 
 
+@pytest.mark.any_broker
 async def test_a_job_that_nobody_has_seen_is_unknown(amqp_url: str, sqlite_url: str) -> None:
     chosen = settings(amqp_url, sqlite_url)
     refused(await consumer("status", "echo", "never", settings=chosen), UNKNOWN, "'never'")
@@ -90,6 +95,7 @@ async def test_a_job_that_nobody_has_seen_is_unknown(amqp_url: str, sqlite_url: 
     assert not UNPRINTABLE.search(odd.err)
 
 
+@pytest.mark.any_broker
 async def test_what_a_handler_said_can_t_drive_the_terminal(amqp_url: str, sqlite_url: str, tmp_path: Any) -> None:
     (tmp_path / "odd.py").write_text(
         "from typing import Any\n"
@@ -111,6 +117,7 @@ async def test_what_a_handler_said_can_t_drive_the_terminal(amqp_url: str, sqlit
     assert as_json(await consumer("status", "odd.result", "odd.result", "--json", settings=chosen))["result"] == text
 
 
+@pytest.mark.any_broker
 async def test_the_topology_is_shown_from_the_settings_alone(sqlite_url: str) -> None:
     nowhere = settings(f"amqp://127.0.0.1:{free_port()}/", sqlite_url)
     plain, told = await gather(
@@ -141,6 +148,7 @@ async def test_the_topology_is_checked_and_declared(amqp_url: str, sqlite_url: s
     refused(other, TOPOLOGY, "x-delivery-limit = 100, wanted 7", "deleted")
 
 
+@pytest.mark.any_broker
 async def test_settings_are_shown_and_checked(amqp_url: str, sqlite_url: str) -> None:
     chosen = settings(amqp_url, sqlite_url)
     told, plain, checked, as_data = await gather(
@@ -166,6 +174,7 @@ async def test_the_doctor_finds_nothing_where_all_is_well(amqp_url: str, sqlite_
     assert "FAULT" not in good(plain)
 
 
+@pytest.mark.any_broker
 async def test_the_doctor_names_each_part_that_is_unwell() -> None:
     port = free_port()
     nowhere = settings(
@@ -184,6 +193,7 @@ async def test_the_doctor_names_each_part_that_is_unwell() -> None:
     assert "Traceback" not in done.err + told.err
 
 
+@pytest.mark.any_broker
 async def test_commands_say_in_one_sentence_that_something_is_away(sqlite_url: str) -> None:
     nowhere = settings(f"amqp://guest:S3cr3t@127.0.0.1:{free_port()}/", sqlite_url)
     refused(await consumer("submit", "echo", "1", settings=nowhere), AWAY, "broker")

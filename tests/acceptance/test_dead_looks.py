@@ -6,6 +6,8 @@ import signal
 import sys
 from typing import Any
 
+import pytest
+
 from consumer.core.letter_index import Wanted
 from consumer.dead import looks
 from tests.support.command import Done, consumer, environment
@@ -94,6 +96,7 @@ async def test_what_a_daemon_buries_is_listed_grouped_shown_and_exported(amqp_ur
         assert await producer.depth("jobs.default.dead") == 4
 
 
+@pytest.mark.any_broker
 async def test_a_table_is_for_people_and_shows_no_control_character(amqp_url: str, sqlite_url: str) -> None:
     chosen = settings(amqp_url, sqlite_url)
     async with Graves(amqp_url, sqlite_url) as graves:
@@ -146,6 +149,7 @@ WRONG = {
 }
 
 
+@pytest.mark.any_broker
 async def test_a_wrong_word_is_one_sentence_and_nothing_is_done(sqlite_url: str) -> None:
     """The broker isn't even asked: there is none."""
     chosen = settings("amqp://127.0.0.1:1", sqlite_url)

@@ -3,6 +3,8 @@
 import time
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from tests.support.command import consumer
 from tests.support.daemon import Daemon
 from tests.support.marks import Marks
@@ -32,6 +34,7 @@ async def test_a_job_submitted_for_later_than_the_ladder_reaches_is_run_at_its_t
         assert await daemon.metric("consumer_publishes_total", target="submit", result="confirmed") == 0
 
 
+@pytest.mark.any_broker
 async def test_a_deadline_travels_with_its_job(amqp_url: str, sqlite_url: str) -> None:
     chosen = settings(amqp_url, sqlite_url)
     done = await consumer("submit", "echo", "1", "--key", "a", "--deadline", "2h", settings=chosen)

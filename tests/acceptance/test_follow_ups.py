@@ -12,6 +12,8 @@ from tests.support.proxy import Proxy
 from tests.support.rows import all_are
 from tests.support.settings import settings
 
+pytestmark = pytest.mark.any_broker
+
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from tests.support.marks import Marks
 from tests.support.outages import (
     PATIENT,
@@ -16,6 +18,8 @@ from tests.support.outages import (
 from tests.support.postgres import Postgres
 from tests.support.rows import all_are
 from tests.support.settings import settings
+
+pytestmark = pytest.mark.any_broker
 
 
 async def test_the_store_is_away_at_the_claim(amqp_url: str, postgres_url: str, marks: Marks) -> None:

@@ -2,9 +2,13 @@
 
 import json
 
+import pytest
+
 from tests.support.daemon import Daemon, Line
 from tests.support.producer import Producer
 from tests.support.settings import settings
+
+pytestmark = pytest.mark.any_broker
 
 
 def said(line: Line) -> bool:

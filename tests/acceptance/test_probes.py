@@ -5,6 +5,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from schemas.codes import Code
@@ -21,6 +22,7 @@ NOT_KNOWN_YET = {"consumer_handler_exceptions", "consumer_queue_messages_ready",
 FRAGILE = "from consumer import job\n@job('fragile')\ndef fragile(payload: int) -> int: return payload\n"
 
 
+@pytest.mark.any_broker
 async def test_the_metrics_of_a_new_daemon_are_clean_and_every_label_set_is_there(
     amqp_url: str, sqlite_url: str
 ) -> None:
@@ -49,6 +51,7 @@ def complaints(metrics: str) -> str:
     return checked.stdout + checked.stderr
 
 
+@pytest.mark.any_broker
 async def test_a_daemon_is_ready_from_when_it_consumes_until_it_drains(
     amqp_url: str, sqlite_url: str, marks: Marks
 ) -> None:
@@ -100,6 +103,7 @@ async def test_a_delay_ladder_that_is_deleted_is_declared_again_and_costs_no_att
         assert await producer.depth("jobs.default.dead") == 0
 
 
+@pytest.mark.any_broker
 async def test_a_daemon_whose_children_can_t_be_started_is_not_ready_until_they_can(
     amqp_url: str, sqlite_url: str, tmp_path: Path
 ) -> None:
@@ -124,6 +128,7 @@ async def test_a_daemon_whose_children_can_t_be_started_is_not_ready_until_they_
         assert (await all_are("succeeded", sqlite_url, 1))["one"]["attempt"] == 1
 
 
+@pytest.mark.any_broker
 async def test_jobs_that_kill_their_children_keep_nobody_else_waiting_for_long(amqp_url: str, sqlite_url: str) -> None:
     async with Daemon(settings(amqp_url, sqlite_url)) as daemon, Producer(amqp_url) as producer:
         await daemon.ready()

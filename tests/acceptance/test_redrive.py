@@ -1,6 +1,7 @@
 """Dead letters back to work: the broker's innocents in one go, and nobody else."""
 
 import aio_pika
+import pytest
 
 from tests.support.daemon import Daemon
 from tests.support.producer import Producer
@@ -57,6 +58,7 @@ async def test_innocents_of_the_delivery_limit_are_collateral_and_are_redriven_i
         assert await producer.depth("jobs.default.dead") == 0
 
 
+@pytest.mark.any_broker
 async def test_a_code_that_is_none_is_one_sentence(amqp_url: str, postgres_url: str) -> None:
     code, said = await command(amqp_url, postgres_url, "dead", "redrive", "--code", "nonsense")
     assert code == 2

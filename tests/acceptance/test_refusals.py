@@ -97,7 +97,9 @@ def test_every_code_has_a_case() -> None:
     assert {one.code for one in MALFORMED + RUN} | {Code.KEY_CONFLICT} | LATER_ISSUES == set(Code)
 
 
-@pytest.mark.parametrize("cases", [pytest.param(MALFORMED, id="malformed"), pytest.param(RUN, id="run")])
+@pytest.mark.parametrize(
+    "cases", [pytest.param(MALFORMED, id="malformed"), pytest.param(RUN, id="run", marks=pytest.mark.any_broker)]
+)
 async def test_what_is_refused_is_kept_with_its_code_and_the_next_message_is_done_at_once(
     amqp_url: str, sqlite_url: str, cases: list[Case]
 ) -> None:
@@ -139,6 +141,7 @@ def _properties(one: Case, key: str) -> dict[str, Any]:
     return properties
 
 
+@pytest.mark.any_broker
 async def test_a_key_that_belongs_to_another_payload_is_refused_and_its_row_stays(
     amqp_url: str, sqlite_url: str
 ) -> None:
@@ -153,6 +156,7 @@ async def test_a_key_that_belongs_to_another_payload_is_refused_and_its_row_stay
         assert (row["status"], row["result"]) == ("succeeded", '{"amount":1}')
 
 
+@pytest.mark.any_broker
 async def test_no_value_of_a_refused_payload_gets_into_headers_or_logs(amqp_url: str, sqlite_url: str) -> None:
     async with strict_daemon(amqp_url, sqlite_url) as (daemon, producer):
         secret = "4929-1234-5678"

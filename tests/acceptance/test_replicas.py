@@ -2,12 +2,16 @@
 
 import asyncio
 
+import pytest
+
 from tests.support.daemon import Daemon
 from tests.support.marks import Marks
 from tests.support.producer import Producer
 from tests.support.rows import all_are
 from tests.support.settings import settings
 from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.any_broker
 
 JOBS = 1000
 

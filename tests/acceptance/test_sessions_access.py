@@ -128,6 +128,7 @@ async def test_a_password_that_is_wrong_after_a_good_start_is_said_and_tried_aga
         assert "s3cond" not in daemon.output
 
 
+@pytest.mark.any_broker
 async def test_a_password_file_that_isn_t_there_is_one_sentence(
     amqp_url: str, sqlite_url: str, user: User, password_file: PasswordFile
 ) -> None:
@@ -187,6 +188,7 @@ async def test_a_broker_with_tls_is_verified_and_shown_our_certificate(
             await daemon.ready()
 
 
+@pytest.mark.any_broker
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -117,12 +117,14 @@ async def cpu_share(daemon: Daemon) -> float:
     return (sum(map(cpu_seconds, family)) - before) / WINDOW
 
 
+@pytest.mark.any_broker
 async def test_an_idle_daemon_needs_less_than_one_percent_of_a_cpu(amqp_url: str, sqlite_url: str) -> None:
     async with Daemon(settings(amqp_url, sqlite_url)) as daemon:
         await daemon.ready()
         assert await cpu_share(daemon) < 0.01
 
 
+@pytest.mark.any_broker
 async def test_a_daemon_whose_broker_is_away_needs_less_than_two_percent(amqp_url: str, sqlite_url: str) -> None:
     async with Proxy(amqp_url) as proxy, Daemon(settings(proxy.url, sqlite_url)) as daemon:
         await daemon.ready()

@@ -86,11 +86,13 @@ async def test_a_wrong_broker_password_is_one_sentence(broker_user: str, sqlite_
     is_one_sentence(await consumer("run", settings=chosen), SETTINGS, "password", "broker.url")
 
 
+@pytest.mark.any_broker
 async def test_a_wrong_database_password_is_one_sentence(amqp_url: str, database_user: str) -> None:
     chosen = settings(amqp_url, database_user.replace(ENCODED, quote(WRONG, safe="")))
     is_one_sentence(await consumer("run", settings=chosen), SETTINGS, "password")
 
 
+@pytest.mark.any_broker
 async def test_a_database_that_is_not_there_is_one_sentence(amqp_url: str, postgres_url: str) -> None:
     chosen = settings(amqp_url, postgres_url + "_other")
     is_one_sentence(await consumer("run", settings=chosen), SETTINGS, "_other")
@@ -101,6 +103,7 @@ async def test_a_virtual_host_that_is_not_there_is_one_sentence(amqp_url: str, s
     is_one_sentence(await consumer("run", settings=chosen), SETTINGS, "-other")
 
 
+@pytest.mark.any_broker
 @pytest.mark.parametrize(
     ("setting", "value", "words"),
     [
@@ -115,6 +118,7 @@ async def test_a_wrong_setting_is_one_sentence(sqlite_url: str, setting: str, va
     is_one_sentence(await consumer("run", settings=chosen), SETTINGS, words)
 
 
+@pytest.mark.any_broker
 @pytest.mark.parametrize(("text", "words"), [("def broken(:\n", "line 1"), ("import os\nos._exit(7)\n", "ended")])
 async def test_a_wrong_job_module_is_one_sentence(sqlite_url: str, tmp_path: Path, text: str, words: str) -> None:
     """What else can be wrong with one is in the unit tests of loading."""
@@ -123,6 +127,7 @@ async def test_a_wrong_job_module_is_one_sentence(sqlite_url: str, tmp_path: Pat
     is_one_sentence(await consumer("run", settings=chosen), MODULES, words)
 
 
+@pytest.mark.any_broker
 async def test_a_port_in_use_is_one_sentence(sqlite_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -177,6 +182,7 @@ async def test_a_broker_that_is_away_at_the_start_is_waited_for(amqp_url: str, s
             await works(amqp_url, sqlite_url)
 
 
+@pytest.mark.any_broker
 async def test_a_store_that_is_away_at_the_start_is_waited_for(amqp_url: str, postgres_url: str) -> None:
     async with Proxy(postgres_url) as proxy:
         proxy.refuse()

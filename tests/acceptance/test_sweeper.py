@@ -12,6 +12,8 @@ from tests.support.rows import all_are, rows
 from tests.support.settings import settings
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.any_broker
+
 SWEEPS = {"STORE__SWEEP_SECONDS": "0.5", "STORE__STUCK_GRACE_SECONDS": "1", "STORE__LEASE_SECONDS": "3"}
 
 
