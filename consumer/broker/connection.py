@@ -80,7 +80,8 @@ async def _connect(config: BrokerConfig, purpose: str) -> Line:
     context = await asyncio.to_thread(trust, config.files) if url.scheme == "amqps" else None
     line = Line(url, ssl_context=context)
     try:
-        await line.connect(timeout=config.connect_timeout)
+        with reasoned():
+            await line.connect(timeout=config.connect_timeout)
     except (AuthenticationError, ProbableAuthenticationError):
         raise BrokerRefused(
             f"the broker at {config.place} refused user or password: check broker.url and what is set beside it"
@@ -157,17 +158,31 @@ async def close_channel(channel: AbstractChannel) -> None:
     """Its handshake says that the broker has heard all that went before. Raises nothing but our own cancellation."""
     try:
         if not channel.is_closed:
-            await asyncio.wait_for(channel.close(), CLOSE_TIMEOUT)
+            with reasoned():
+                await asyncio.wait_for(channel.close(), CLOSE_TIMEOUT)
     except CLIENT_ERRORS as error:
         if is_our_cancellation(error):
             raise
 
 
 @contextmanager
+def reasoned() -> Iterator[None]:
+    """aiormq raises a bare Exception where a connection was closed and nobody said why: let it leave as one of
+    CLIENT_ERRORS, and what is a bug of ours as it is."""
+    try:
+        yield
+    except Exception as error:
+        if type(error) is not Exception:
+            raise
+        raise ConnectionError("the connection was closed") from None
+
+
+@contextmanager
 def explained(failed: str) -> Iterator[None]:
     """Let what the client raises leave as BrokerUnavailable, in one sentence that begins with `failed`."""
     try:
-        yield
+        with reasoned():
+            yield
     except CLIENT_ERRORS as error:
         if is_our_cancellation(error):
             raise

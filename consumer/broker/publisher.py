@@ -13,7 +13,7 @@ from aiormq.exceptions import DeliveryError
 from pamqp import commands
 from pamqp.header import ContentHeader
 
-from consumer.broker.connection import CLIENT_ERRORS, is_our_cancellation, reason
+from consumer.broker.connection import CLIENT_ERRORS, is_our_cancellation, reason, reasoned
 from consumer.core.errors import PublishFailed
 from consumer.core.job import Message
 from consumer.core.ports import Parcel
@@ -65,14 +65,15 @@ class AmqpPublisher:
         if self._channel is None:
             raise PublishFailed("the broker is away", "error")
         try:
-            answer = await self._channel.basic_publish(
-                parcel.message.body,
-                exchange=parcel.exchange,
-                routing_key=parcel.routing_key,
-                properties=properties_of(parcel.message),
-                mandatory=True,
-                timeout=self._timeout,
-            )
+            with reasoned():
+                answer = await self._channel.basic_publish(
+                    parcel.message.body,
+                    exchange=parcel.exchange,
+                    routing_key=parcel.routing_key,
+                    properties=properties_of(parcel.message),
+                    mandatory=True,
+                    timeout=self._timeout,
+                )
         except DeliveryError:
             raise PublishFailed(f"the broker refused a message for {parcel.exchange}", "nacked") from None
         except TimeoutError:

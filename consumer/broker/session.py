@@ -24,6 +24,7 @@ from consumer.broker.connection import (
     is_undecodable,
     open_channel,
     reason,
+    reasoned,
 )
 from consumer.broker.declare import Mode, apply
 from consumer.broker.delivery import AmqpDelivery
@@ -82,7 +83,8 @@ class Session:
             return
         tag, self.consumer = self.consumer, None
         try:
-            await self._channel.basic_cancel(tag, timeout=CLOSE_TIMEOUT)
+            with reasoned():
+                await self._channel.basic_cancel(tag, timeout=CLOSE_TIMEOUT)
         except CLIENT_ERRORS as error:
             self.end("closed", reason(error))
 

@@ -38,6 +38,17 @@ async def test_a_call_that_the_client_gave_up_is_no_cancellation_of_ours() -> No
         raise asyncio.CancelledError
 
 
+async def test_a_connection_that_was_closed_for_no_reason_that_the_client_names_is_away_like_any_other() -> None:
+    closed = r"^reading failed: the connection was closed$"
+    with pytest.raises(BrokerUnavailable, match=closed), explained("reading failed"):
+        raise Exception  # noqa: TRY002 - the client's own
+
+
+async def test_a_bug_of_ours_stays_one() -> None:
+    with pytest.raises(KeyError), explained("reading failed"):
+        raise KeyError("it")
+
+
 async def test_our_own_cancellation_stays_one() -> None:
     task = asyncio.create_task(waiting_for_ever())
     await asyncio.sleep(0)

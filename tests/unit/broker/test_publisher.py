@@ -9,6 +9,7 @@ import pytest
 from pamqp import decode, encode
 
 from consumer.broker.publisher import AmqpPublisher, is_writable, properties_of
+from consumer.core.errors import PublishFailed
 from consumer.core.job import Message
 from consumer.core.ports import Parcel
 from schemas import headers
@@ -97,3 +98,17 @@ async def test_only_copies_of_one_message_id_wait_for_each_other(message_id: str
     assert channel.under_way == together
     channel.confirmed.set()
     await asyncio.gather(*publishes)
+
+
+class ClosedChannel:
+    async def basic_publish(self, *_: Any, **__: Any) -> None:
+        raise Exception  # noqa: TRY002 - what the client raises where a connection was closed and nobody said why
+
+
+async def test_a_publish_on_a_connection_that_was_closed_for_no_reason_has_failed() -> None:
+    channel: Any = ClosedChannel()
+    publisher = AmqpPublisher(10)
+    publisher.attach(channel)
+    with pytest.raises(PublishFailed, match="publishing to jobs failed: the connection was closed") as failure:
+        await publisher.publish(Parcel("jobs", "default", Message(b"", message_id="one"), "retry"))
+    assert failure.value.result == "error"
