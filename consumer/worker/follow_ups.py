@@ -13,7 +13,7 @@ MAX_KIND = 200
 MAX_KIND_BYTES = 255
 """It travels in a property. A key that is too long for one finds place in a header."""
 MAX_KEY = 500
-MAX_QUEUE = 200
+MAX_QUEUE = 180
 MOST = 1_000
 MAX_BYTES = 1024 * 1024
 FRAME_LIMIT = 8 * MAX_BYTES

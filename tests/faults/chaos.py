@@ -49,19 +49,23 @@ IMPATIENT = {
 
 @dataclass(frozen=True)
 class Plan:
-    """`pause`: the shortest and the longest time between two faults, in seconds."""
+    """`pause`: the shortest and the longest time between two faults, in seconds.
+
+    `follow_ups`: of each asking job. Those that a killed daemon had taken to send come half a minute later, at least.
+    """
 
     seconds: float
     jobs: int
     seed: int
     pause: tuple[float, float] = (0.2, 1.6)
     patience: float = 100
+    follow_ups: int = 0
 
 
 async def run(
     plan: Plan, rabbit: Rabbit | Cluster, postgres: Postgres, say: Callable[[str], object]
 ) -> tuple[Report, Damage]:
-    ledger = Ledger(Random(plan.seed), plan.jobs)
+    ledger = Ledger(Random(plan.seed), plan.jobs, plan.follow_ups)
     wrong: list[str] = []
     began = time.monotonic()
     broker, store = rabbit.vhost(), postgres.create_database()
@@ -146,7 +150,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=5_000)
     parser.add_argument("--cluster", action="store_true")
     given = parser.parse_args()
-    plan = Plan(given.seconds, given.jobs, given.seed)
+    plan = Plan(given.seconds, given.jobs, given.seed, follow_ups=4)
     logging.getLogger("aiormq").setLevel(logging.CRITICAL)  # the producer's client, which loses its broker too
     with Cluster() if given.cluster else Rabbit() as rabbit, Postgres(durable=True) as postgres:
         report, damage = asyncio.run(run(plan, rabbit, postgres, say))

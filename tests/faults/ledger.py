@@ -18,12 +18,12 @@ from aio_pika.exceptions import AMQPException
 from tests.support.producer import Producer
 from tests.support.waiting import elapse
 
-KINDS = ("steady",) * 90 + ("wobbly",) * 6 + ("hopeless",) * 2 + ("refused",) * 2
+KINDS = ("steady",) * 85 + ("asking",) * 5 + ("wobbly",) * 6 + ("hopeless",) * 2 + ("refused",) * 2
 SECONDS = (0.0,) * 12 + (0.002,) * 4 + (0.01,) * 3 + (0.3,)
 TWICE = 0.02
 """The share of jobs that the producer publishes twice."""
-WORKED = ("steady", "wobbly")
-ATTEMPTS = {"steady": 1, "wobbly": 3, "hopeless": 3, "refused": 1}
+WORKED = ("steady", "asking", "wobbly")
+ATTEMPTS = {"steady": 1, "asking": 1, "wobbly": 3, "hopeless": 3, "refused": 1}
 CODES = {"hopeless": "attempts_exhausted", "refused": "rejected"}
 CONCURRENT = 100
 LOST = (AMQPException, ConnectionError, TimeoutError, OSError, asyncio.CancelledError, RuntimeError)
@@ -64,15 +64,21 @@ class Report:
 
 
 class Ledger:
-    def __init__(self, random: Random, jobs: int) -> None:
+    """`follow_ups`: how many each asking job asks for. They are owed like all others, and not published by us."""
+
+    def __init__(self, random: Random, jobs: int, follow_ups: int) -> None:
         self._producer: Producer | None = None
-        self.jobs = [self._job(random, number) for number in range(jobs)]
+        self.jobs = [self._job(random, number, follow_ups) for number in range(jobs)]
+        asking = [job for job in self.jobs if job.kind == "asking"]
+        asked = [Published("steady", f"asking/{job.key}/{n}", 0.0) for job in asking for n in range(1, follow_ups + 1)]
+        self.owed = [*self.jobs, *asked]
         self._twice = {job.key for job in self.jobs if random.random() < TWICE}
 
     @staticmethod
-    def _job(random: Random, number: int) -> Published:
+    def _job(random: Random, number: int, follow_ups: int) -> Published:
         kind = random.choice(KINDS)
-        payload = {"steady": random.choice(SECONDS), "wobbly": ATTEMPTS["wobbly"] - 1}.get(kind)
+        payloads = {"steady": random.choice(SECONDS), "asking": follow_ups, "wobbly": ATTEMPTS["wobbly"] - 1}
+        payload = payloads.get(kind)
         return Published(kind, f"{kind}-{number}", payload)
 
     async def publish(self, urls: list[str], within: float) -> None:
@@ -118,18 +124,18 @@ class Ledger:
         query = "SELECT count(*) FROM consumer_jobs WHERE status IN ('succeeded', 'failed')"
         finished: int = await connection.fetchval(query)
         await connection.close()
-        return len(self.jobs) - finished
+        return len(self.owed) - finished
 
     async def check(self, store: str, letters: list[aio_pika.abc.AbstractIncomingMessage]) -> Report:
         connection = await asyncpg.connect(store)
         rows = {row["key"]: row for row in await connection.fetch("SELECT * FROM consumer_jobs")}
         overwritten = [row["key"] for row in await connection.fetch("SELECT key FROM overwritten")]
         await connection.close()
-        report = Report(len(self.jobs), letters=len(letters))
+        report = Report(len(self.owed), letters=len(letters))
         report.wrong += [f"{key}: its result was written twice" for key in overwritten]
-        report.wrong += [f"{key}: nobody published it" for key in rows.keys() - {job.key for job in self.jobs}]
+        report.wrong += [f"{key}: nobody asked for it" for key in rows.keys() - {job.key for job in self.owed}]
         dead = Counter((letter.message_id, letter.headers.get("consumer-code")) for letter in letters)
-        for job in self.jobs:
+        for job in self.owed:
             _check_job(job, rows.get(job.key), dead, report)
         return report
 

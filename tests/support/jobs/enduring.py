@@ -24,6 +24,14 @@ def wobbly(payload: int, context: JobContext) -> dict[str, Any]:
     return {"key": context.key, "attempt": context.attempt}
 
 
+@job("asking", timeout=30, max_attempts=MANY, backoff=0.2, backoff_cap=0.5)
+def asking(payload: int, context: JobContext) -> dict[str, Any]:
+    """Ask for `payload` steady jobs, each later than the one before."""
+    for number in range(payload):
+        context.send("steady", 0.0, delay=number / 10)
+    return {"key": context.key, "attempt": context.attempt}
+
+
 @job("hopeless", timeout=30, max_attempts=3, backoff=0.2, backoff_cap=0.5)
 def hopeless(payload: Any) -> None:
     raise ConnectionError("it never works")
