@@ -4,7 +4,6 @@ import fcntl
 import os
 import re
 import secrets
-import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -56,11 +55,36 @@ def make(place: str) -> Path:
 
 
 def remove(folder: str) -> None:
-    """With all that is in it, and nothing that a link leads to, though a job took our right to look into it."""
+    """With all that is in it, and nothing that a link leads to, though a job took our right to look into it.
+
+    Each folder within is moved to the top before its turn comes: so no depth is too deep, and no path too long.
+    """
     with suppress(OSError):
-        if not _removed(folder):
-            _open_up(folder)
-            _removed(folder)
+        if os.path.islink(folder) or not os.path.isdir(folder):  # noqa: PTH112, PTH114 - pathlib costs too much here
+            os.unlink(folder)  # noqa: PTH108
+            return
+        os.chmod(folder, 0o700)  # noqa: PTH101
+        waiting = _cleared(folder)
+        for each in waiting:
+            for inner in _cleared(each):
+                waiting.append(f"{folder}/{secrets.token_hex(16)}")
+                os.rename(inner, waiting[-1])  # noqa: PTH104
+            with suppress(OSError):
+                os.rmdir(each)  # noqa: PTH106
+        os.rmdir(folder)  # noqa: PTH106
+
+
+def _cleared(folder: str) -> list[str]:
+    """The folders that are in it, opened up; all else is removed."""
+    folders = []
+    for entry in [*os.scandir(folder)]:
+        if entry.is_dir(follow_symlinks=False):
+            os.chmod(entry, 0o700)  # noqa: PTH101
+            folders.append(entry.path)
+        else:
+            with suppress(OSError):
+                os.unlink(entry)  # noqa: PTH108
+    return folders
 
 
 def exit_after(work: Callable[[], None]) -> NoReturn:
@@ -92,20 +116,3 @@ def _locked(path: str, how: int) -> int:
         os.close(descriptor)
         raise
     return descriptor
-
-
-def _removed(folder: str) -> bool:
-    if os.path.islink(folder):  # noqa: PTH114 - the other functions here want text
-        os.unlink(folder)  # noqa: PTH108
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
-    return not os.path.lexists(folder)
-
-
-def _open_up(folder: str) -> None:
-    os.chmod(folder, 0o700)  # noqa: PTH101
-    for parent, names, _ in os.walk(folder):
-        for name in names:
-            inner = os.path.join(parent, name)  # noqa: PTH118
-            if not os.path.islink(inner):  # noqa: PTH114
-                os.chmod(inner, 0o700)  # noqa: PTH101

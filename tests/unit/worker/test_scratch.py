@@ -1,5 +1,6 @@
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,8 +66,28 @@ def test_what_a_job_locked_is_removed_too(folder_of_a_common_user: Path) -> None
     assert not inner.parent.exists()
 
 
-def test_what_is_not_there_needs_no_removal(tmp_path: Path) -> None:
+def test_no_depth_is_too_deep_and_no_path_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = "d" * 250
+    for _ in range(200):
+        Path(name).mkdir()
+        Path("file").touch()
+        os.chdir(name)
+    os.chdir("/")
+    recursion = sys.getrecursionlimit()
+    sys.setrecursionlimit(200)
+    try:
+        scratch.remove(str(tmp_path / name))
+    finally:
+        sys.setrecursionlimit(recursion)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_is_not_there_needs_no_removal_and_what_is_no_folder_goes_too(tmp_path: Path) -> None:
     scratch.remove(str(tmp_path / "never"))
+    (tmp_path / "file").touch()
+    scratch.remove(str(tmp_path / "file"))
+    assert not (tmp_path / "file").exists()
 
 
 def test_a_place_that_was_abandoned_goes_and_nothing_else(tmp_path: Path) -> None:
