@@ -4,11 +4,11 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Self
 from urllib.parse import urlsplit
 
 from tests.support.leash import Leash
 from tests.support.postgres import Postgres
+from tests.support.server import Server
 from tests.support.waiting import free_port, until
 
 SERVER_SESSIONS = 3
@@ -26,7 +26,9 @@ default_pool_size = {sessions}
 """
 
 
-class PgBouncer:
+class PgBouncer(Server):
+    process = "pgbouncer"
+
     def __init__(self, server: Postgres) -> None:
         # it refuses to run as root; Debian's package runs it as this user, too
         user = "postgres" if os.geteuid() == 0 else None
@@ -39,13 +41,6 @@ class PgBouncer:
             shutil.chown(self._folder, user, user)
         self._leash = Leash([_program(), str(config)], folder=self._folder, output=self._log, user=user)
         until(self._answers, f"pgbouncer answers on port {self.port}")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._leash.drop()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def before(self, url: str) -> str:
         """The URL of a database through this pgbouncer."""

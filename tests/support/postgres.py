@@ -6,13 +6,12 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from itertools import count
 from pathlib import Path
-from typing import Self
 from urllib.parse import urlsplit
 
 from tests.support.leash import Leash
+from tests.support.server import Server
 from tests.support.waiting import free_port, until
 
 DEBIAN_PROGRAMS = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")))  # 15 is what we test on
@@ -29,8 +28,10 @@ def program(name: str) -> str:
     return found
 
 
-class Postgres:
+class Postgres(Server):
     """One server with its own port and data. Benchmarks want `durable`, which tests needn't pay for."""
+
+    process = "postgres"
 
     def __init__(self, *, durable: bool = False, options: Sequence[str] = ()) -> None:
         # PostgreSQL refuses to run as root
@@ -42,12 +43,6 @@ class Postgres:
         self._numbers = count(1)
         self._create()
         self.start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.drop()
 
     @property
     def url(self) -> str:
@@ -65,22 +60,6 @@ class Postgres:
             gently=signal.SIGINT,  # SIGTERM would wait for the clients to leave
         )
         until(self._answers, f"PostgreSQL answers on port {self.port}")
-
-    def stop(self) -> None:
-        self._leash.stop()
-
-    def kill(self) -> None:
-        """End the server as a power failure would."""
-        self._leash.kill("postgres")
-
-    def paused(self) -> AbstractContextManager[None]:
-        """Freeze the server for a while: its connections stay open and silent."""
-        return self._leash.paused("postgres")
-
-    def drop(self) -> None:
-        """Kill the server and remove its data."""
-        self._leash.drop()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def psql(self, sql: str, url: str | None = None) -> str:
         """Run statements and return their rows, columns separated by "|"."""

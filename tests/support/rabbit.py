@@ -9,14 +9,14 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Self
 from urllib.parse import urlsplit
 
 from tests.support.leash import ROOT, Leash
+from tests.support.server import Server
 from tests.support.waiting import free_port, until
 
 NEXT = os.environ.get("CONSUMER_TEST_BROKER") == "next"
@@ -56,8 +56,10 @@ def find_programs() -> Programs:
     return Programs([server], [ctl])
 
 
-class Rabbit:
+class Rabbit(Server):
     """One node with its own ports, data and epmd. `settings` are lines of rabbitmq.conf; a plugin costs seconds."""
+
+    process = "beam.smp"
 
     def __init__(self, settings: Mapping[str, str] | None = None, plugins: Sequence[str] = ()) -> None:
         self._programs = find_programs()
@@ -70,12 +72,6 @@ class Rabbit:
         self._write_files(settings or {}, plugins)
         self.start()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.drop()
-
     @property
     def url(self) -> str:
         return f"amqp://guest:guest@127.0.0.1:{self.port}/"
@@ -84,17 +80,6 @@ class Rabbit:
         """Boot on the same ports and data as before."""
         self._leash = Leash(self._programs.server, folder=self._folder, output=self._log, env=self._env)
         until(self._answers, f"RabbitMQ answers on port {self.port}")
-
-    def stop(self) -> None:
-        self._leash.stop()
-
-    def kill(self) -> None:
-        """End the node as a power failure would."""
-        self._leash.kill("beam.smp")
-
-    def paused(self) -> AbstractContextManager[None]:
-        """Freeze the node for a while: its connections stay open and silent."""
-        return self._leash.paused("beam.smp")
 
     @contextmanager
     def alarm(self, resource: str) -> Iterator[None]:
@@ -105,11 +90,6 @@ class Rabbit:
             yield
         finally:
             self.evaluate(clear_it)
-
-    def drop(self) -> None:
-        """Kill the node and remove its data."""
-        self._leash.drop()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def ctl(self, *arguments: str) -> str:
         """Run rabbitmqctl. It takes most of a second: prefer `evaluate` where a test does it often."""
