@@ -1,6 +1,8 @@
 """In-memory twins of the rooms around the pipeline, whose failures a test decides."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 
@@ -199,11 +201,23 @@ class TestPublisher:
     __test__ = False
     failing: list[str] = field(default_factory=list)
     confirmed: list[Parcel] = field(default_factory=list)
+    _answers: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._answers.set()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """It takes what comes, and answers afterwards."""
+        self._answers.clear()
+        yield
+        self._answers.set()
 
     async def publish(self, parcel: Parcel) -> None:
         if self.failing:
             raise PublishFailed("the broker is away", self.failing.pop(0))
         self.confirmed.append(parcel)
+        await self._answers.wait()
 
 
 class Notes:

@@ -13,9 +13,11 @@ from consumer.core.outbox import FollowUp
 from consumer.core.outcome import Failed, Interrupted, Outcome, Succeeded, Usage
 from consumer.core.ports import Parcel, Work
 from consumer.core.row import Status
+from consumer.processor import COPIES_AT_ONCE
 from schemas import headers
 from schemas.codes import Code
 from tests.support.twins import START, World, message, succeed
+from tests.support.waiting import eventually
 
 ACK, RELEASE = [Settlement.ACK], [Settlement.RELEASE]
 ODD = Fault(Code.ATTEMPTS_EXHAUSTED, "app.Odd", "no luck")
@@ -78,6 +80,22 @@ async def test_a_failure_is_retried_by_a_confirmed_copy_that_is_recorded_and_the
     assert copy.message.headers[headers.ATTEMPT] == 2
     assert copy.exchange == "jobs.delay.v1.3"
     assert row.fault == ODD
+
+
+async def test_a_copy_that_waits_for_its_turn_to_be_published_waits_so_much_less_in_the_broker() -> None:
+    world = World(fail)
+    with world.publisher.held():
+        first = [asyncio.create_task(world.deliver(message(f"k-{number}"))) for number in range(COPIES_AT_ONCE + 1)]
+        await eventually(lambda: published(world, COPIES_AT_ONCE), "as many are under way as may be")
+        world.time.now += 600
+    await asyncio.gather(*first)
+    waits = [copy.exchange for copy in world.publisher.confirmed]
+    assert waits == ["jobs.delay.v1.3"] * COPIES_AT_ONCE + ["jobs.delay.v1.2"], "of a second, 0.4 are left"
+    assert {copy.message.headers[headers.DUE] for copy in world.publisher.confirmed} == {START + 1000}
+
+
+async def published(world: World, count: int) -> bool:
+    return len(world.publisher.confirmed) == count
 
 
 async def test_the_last_failure_is_dead_lettered_recorded_and_acked() -> None:
