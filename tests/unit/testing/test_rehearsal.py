@@ -4,9 +4,8 @@ import asyncio
 import threading
 from typing import Any
 
-from consumer import JobContext, job
+from consumer import JobContext, JobTimeout, job
 from consumer.testing import MemoryDaemon, run
-from consumer.worker.handler import JobTimeout
 
 
 def test_the_time_left_is_that_of_the_timeout_or_of_the_deadline() -> None:
