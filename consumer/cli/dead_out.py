@@ -10,10 +10,9 @@ import typer
 from config.settings import Settings
 from consumer.cli.dead_filters import Choice
 from consumer.cli.dead_shown import GROUPS, group_facts, table
-from consumer.cli.jobs import body_of
+from consumer.cli.jobs import json_of
 from consumer.cli.output import AsJson, errors_as_sentences, fail, printable, settings, show
 from consumer.core.letter_index import Wanted
-from consumer.core.strict_json import StrictJsonError, loads
 from consumer.dead import edit as edits
 from consumer.dead import looks
 from consumer.dead import purge as purges
@@ -93,12 +92,8 @@ def edit(
 ) -> None:
     """Put the payload of a dead letter right and send it to work, if its kind accepts the payload."""
     with errors_as_sentences():
-        body = body_of(payload)
         chosen = settings()
-        try:
-            loads(body, max_depth=chosen.message.max_depth)
-        except StrictJsonError as error:
-            fail(f"the payload is not acceptable JSON ({error.code}): {error.detail}; nothing was changed", 2)
+        body = json_of(payload, chosen)
         letter = asyncio.run(edits.edit(chosen, letter_id, body))
         show({"id": letter.id, "state": str(letter.state), "kind": letter.kind, "key": letter.key}, as_json)
 

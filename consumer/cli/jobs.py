@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import typer
 
+from config.settings import Settings
 from consumer import operations
 from consumer.cli.output import AsJson, errors_as_sentences, fail, settings, show
 from consumer.cli.when import after, at, moment
@@ -31,12 +32,8 @@ def submit(
     """Publish one job; returns once the broker has confirmed it."""
     with errors_as_sentences():
         due, until = _due(delay, not_before), _until(deadline)
-        body = body_of(payload)
         chosen = settings()
-        try:
-            loads(body, max_depth=chosen.message.max_depth)
-        except StrictJsonError as error:
-            fail(f"the payload is not acceptable JSON ({error.code}): {error.detail}", 2)
+        body = json_of(payload, chosen)
         row = asyncio.run(operations.submit(chosen, kind, key or str(uuid4()), body, due, until))
         show(describe(row), as_json, [("submitted", f"{row.kind} {row.key}"), ("status", str(row.status))])
 
@@ -92,7 +89,17 @@ def _until(deadline: str) -> int | None:
     return until
 
 
-def body_of(payload: str) -> bytes:
+def json_of(payload: str, chosen: Settings) -> bytes:
+    """The bytes of a payload; ends with 2 where they are no JSON."""
+    body = _bytes_of(payload)
+    try:
+        loads(body, max_depth=chosen.message.max_depth)
+    except StrictJsonError as error:
+        fail(f"the payload is not acceptable JSON ({error.code}): {error.detail}", 2)
+    return body
+
+
+def _bytes_of(payload: str) -> bytes:
     try:
         if payload == "-":
             return typer.get_binary_stream("stdin").read()
