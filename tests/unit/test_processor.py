@@ -260,65 +260,11 @@ async def test_a_suspect_runs_alone_after_two_dead_owners() -> None:
     assert [work.alone for work in world.slots.executed] == [True]
 
 
-def find_it_down(_: Work) -> Outcome:
-    fault = Fault(Code.ATTEMPTS_EXHAUSTED, "DependencyDown", "partner-api is down")
-    return Failed(fault, Usage(START, START + 1), after=30.0, dependency="partner-api")
-
-
-async def test_a_job_whose_dependency_is_down_comes_back_later_and_is_not_charged() -> None:
-    world = World(find_it_down)
-    delivery = await world.deliver(message())
-    row, [copy] = await world.row(), world.publisher.confirmed
-    assert delivery.settled == ACK
-    assert (row.status, row.attempt, row.due_at, row.history) == (Status.PENDING, 1, START + 30_000, ())
-    assert headers.ATTEMPT not in copy.message.headers
-    assert copy.message.headers[headers.DUE] == START + 30_000
-
-
-async def test_others_of_a_kind_that_cools_down_are_put_off_without_a_run_or_a_claim() -> None:
-    world = World(find_it_down)
-    await world.deliver(message())
-    other = await world.deliver(message("b"))
-    assert other.settled == ACK
-    assert len(world.slots.executed) == 1
-    assert await world.store.find("k", "b") is None
-    assert world.slots.taken == 0
-    assert world.notes.verdicts[1][0].disposition == Defer(START + 37_500, "cooling_down")
-
-
-async def test_a_probe_that_succeeds_lets_the_others_in() -> None:
-    world = World(find_it_down)
-    await world.deliver(message())
-    world.slots.run = succeed
-    world.time.now += 30_000
-    for key in ("a", "b", "c"):
-        await world.deliver(message(key))
-    assert [(await world.row(key)).status for key in ("a", "b", "c")] == [Status.SUCCEEDED] * 3
-
-
-async def test_a_cooldown_beyond_a_jobs_deadline_ends_it_now() -> None:
-    world = World(find_it_down)
-    doomed = replace(message(), headers={headers.DEADLINE: START + 29_000})
-    await world.deliver(doomed)
-    [copy] = world.publisher.confirmed
-    assert copy.message.headers[headers.CODE] == "deadline_exceeded"
-
-
 async def test_a_run_that_a_person_cancelled_is_acked_and_not_given_back() -> None:
     world = World(lambda _: Interrupted("cancelled"))
     delivery = await world.deliver(message())
     assert delivery.settled == ACK
     assert world.publisher.confirmed == []
-
-
-async def test_while_nearly_everything_is_dead_lettered_jobs_are_put_off_and_not_buried() -> None:
-    world = World(lambda _: Failed(ODD, Usage(START, START + 1), retryable=False))
-    for number in range(120):
-        await world.deliver(message(str(number)))
-    put_off = [v.disposition for v, _, _ in world.notes.verdicts if isinstance(v.disposition, Defer)]
-    assert len(put_off) == 21
-    assert set(put_off) == {Defer(START + 30_000, "dead_letter_breaker")}
-    assert (await world.row("119")).status is Status.PENDING
 
 
 async def test_follow_ups_are_in_the_outbox_with_the_result_and_inherit_what_their_parent_had() -> None:
