@@ -45,8 +45,7 @@ def main(control: socket.socket) -> None:
         return
     order = json.loads(packet)
     process.die_with(order["parent"])
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+    _take_no_signals()
     irreversible.watch()
     own_hand.watch()
     Records.install(order["level"])
@@ -59,9 +58,16 @@ def main(control: socket.socket) -> None:
     if _of_sort(Sort.IO, kinds):
         import_module("consumer.worker.io_child")  # now, so that each io child needs no time for it
     _offer(control, kinds, limits)
+    _take_no_signals()  # again: a job module may have made other arrangements, as for a program of its own
     gc.collect()
     gc.freeze()  # so that collections in children don't touch, and thereby copy, pages that all share
     Zygote(control, kinds, limits).serve()
+
+
+def _take_no_signals() -> None:
+    """Those that a terminal or a service manager sends to everybody."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _limits(order: dict[str, Any], kinds: Mapping[str, Kind]) -> Limits:
@@ -108,6 +114,7 @@ class Zygote:
         os.set_blocking(self._wake, False)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
         self._clear(self._place.remove_abandoned)
         try:
             while self._turn():
@@ -146,6 +153,8 @@ class Zygote:
                     os.set_inheritable(descriptor, False)
                 stream, tickets, mark, output = descriptors
                 sockets = socket.socket(fileno=stream), socket.socket(fileno=tickets)
+                for each in sockets:
+                    each.settimeout(None)  # whatever default a job module has set
                 self._fork(number, Sort(sort), *sockets, mark, output)
                 os.close(mark)
                 os.close(output)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from consumer.core.outcome import Crashed, Failed, Interrupted, Succeeded
 from consumer.worker.wire import Type, head
-from tests.support.pools import CONFIG, Bench, gone, pool
+from tests.support.pools import CONFIG, JOBS, Bench, gone, pool, zygote_of
 from tests.support.waiting import eventually, until
 
 MODULES = (*CONFIG.modules, "leavers")
@@ -204,3 +205,23 @@ async def test_a_ticket_that_a_job_took_away_is_charged_to_nobody(monkeypatch: p
         async with asyncio.timeout(10):
             assert isinstance(await robbed, Succeeded)
         assert bench.exits == ["stopped"]
+
+
+OF_A_PROGRAM = """
+import signal, socket, sys
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
+socket.setdefaulttimeout(0.01)
+"""
+
+
+async def test_what_a_library_sets_up_at_its_import_is_not_for_us(tmp_path: Path) -> None:
+    (tmp_path / "library.py").write_text(OF_A_PROGRAM)
+    (tmp_path / "shop.py").write_text("import library\nfrom leavers import *\nfrom deadly import *")
+    async with pool(processes=1, modules=("shop",), path=(str(tmp_path), str(JOBS))) as bench:
+        assert await bench.result("waits_for_its_sockets") == [True, True]
+        os.kill(zygote_of(bench.pool.pids[0]), signal.SIGTERM)
+        async with asyncio.timeout(10):
+            assert isinstance(await bench.run("sigkill"), Crashed)
+            assert await bench.result("opens", 1) == 1
+        assert bench.exits == ["crash"]

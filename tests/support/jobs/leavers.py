@@ -195,6 +195,13 @@ def steals_ticket(payload: Any) -> int:
         return len(tickets.recv(100_000))
 
 
+@job("waits_for_its_sockets", timeout=10)
+def waits_for_its_sockets(payload: Any) -> list[bool]:
+    """Without a look through Python's eyes, which may change it."""
+    sockets = [path for path in Path("/proc/self/fd").iterdir() if path.is_socket()]
+    return [os.get_blocking(int(path.name)) for path in sockets]
+
+
 @job("writes_into_its_reports", timeout=10)
 def writes_into_its_reports(payload: str) -> None:
     os.write(_sockets()[socket.SOCK_STREAM], payload.encode("latin-1"))
