@@ -4,9 +4,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from config.settings import LONGEST
 from consumer.core import decode
 from consumer.core.outbox import FollowUp
-from consumer.worker.follow_ups import MAX_BYTES, MAX_KEY, MAX_KIND, MOST, FollowUps, decoded
+from consumer.worker.follow_ups import MAX_BYTES, MAX_KEY, MAX_KIND, MAX_QUEUE, MOST, FollowUps, decoded
 from tests.support.stages import context
 
 
@@ -57,6 +58,7 @@ def test_a_key_made_of_a_long_one_is_as_long_as_a_key_may_be() -> None:
 
 def test_names_have_the_limits_that_the_daemon_goes_by() -> None:
     assert (MAX_KIND, MAX_KEY) == (decode.MAX_KIND, decode.MAX_KEY)
+    assert MAX_QUEUE == LONGEST
 
 
 @pytest.mark.parametrize(
