@@ -52,8 +52,8 @@ async def rehearse_async(rehearsal: "Rehearsal") -> Ran:
     """Run an `async def` handler. What it leaves in the loop is cancelled, as in a child."""
     others = asyncio.all_tasks()
     with rehearsal:
-        main = asyncio.ensure_future(_ended(cast("Coroutine[Any, Any, Any]", rehearsal.call())))
-        rehearsal.main = main
+        call = cast("Coroutine[Any, Any, Any]", rehearsal.call())
+        main = rehearsal.main = asyncio.ensure_future(_ended(call))
         await asyncio.wait([main], timeout=rehearsal.work.timeout)
         while unfinished := asyncio.all_tasks() - others:
             for task in unfinished:
