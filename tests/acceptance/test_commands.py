@@ -145,7 +145,7 @@ async def test_the_topology_is_checked_and_declared(amqp_url: str, sqlite_url: s
     )
     assert "as wanted" in good(plain)
     assert [finding["severity"] for finding in as_json(told)["findings"]] == ["not looked at"]
-    refused(other, TOPOLOGY, "x-delivery-limit = 100, wanted 7", "deleted")
+    refused(other, TOPOLOGY, "x-delivery-limit: found 100, wanted 7", "deleted")
 
 
 @pytest.mark.any_broker
