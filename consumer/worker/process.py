@@ -23,6 +23,11 @@ def die_with(parent: int) -> None:
         os._exit(0)
 
 
+def outlive_the_parent() -> None:
+    """From now on: to clear up after it. Its death only wakes us, where somebody stopped us."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
+
+
 def adopt_orphans() -> None:
     """Become the parent of what a descendant starts and leaves, as daemons do, instead of the container's init."""
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)

@@ -1,7 +1,6 @@
 """Ends and reaps what descends from the zygote: the children of the pool, and what escaped from them."""
 
 import os
-import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -51,18 +50,21 @@ class Reaper:
         self._kill_strays()
 
     def end(self) -> None:
-        """No child survives."""
+        """No child survives, and nothing that escaped from one."""
         for pid in self._children:
             process.kill_group(pid)
-        for pid in self._children:
-            os.waitpid(pid, 0)
-        self._children.clear()
-        self._kill_strays()
+        doomed = self._children | self._kill_strays()
+        while doomed:
+            for pid in doomed:
+                os.waitpid(pid, 0)
+            doomed = self._kill_strays()
 
-    def _kill_strays(self) -> None:
-        """Who left the group of a child, as daemons do, comes to us when that child ends."""
-        for pid in {*process.children()} - self._children - self._residents:
-            process.kill_group(pid, signal.SIGKILL)
+    def _kill_strays(self) -> set[int]:
+        """Who left the group of a child, as daemons do, comes to us when that child ends, and its own children later."""
+        strays = {*process.children()} - self._children - self._residents
+        for pid in strays:
+            process.kill_group(pid)
+        return strays
 
 
 def _dead() -> int | None:

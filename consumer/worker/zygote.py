@@ -110,7 +110,8 @@ class Zygote:
         self._deaths, self._wake = os.pipe()
 
     def serve(self) -> None:
-        """Until the parent lets go of the socket; then no child survives."""
+        """Until the parent lets go of the socket, be it by its death; then no child survives."""
+        process.outlive_the_parent()
         os.set_blocking(self._wake, False)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)

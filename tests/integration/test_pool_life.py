@@ -149,7 +149,7 @@ async def run(pool, kind):
 
 async def main():
     pool = await Pool.start(PoolConfig(modules=("stubborn",), path=(sys.argv[1],)), Silent(), lambda: 0)
-    jobs = [asyncio.create_task(run(pool, kind)) for kind in ("busy", "stuck_in_c")]
+    jobs = [asyncio.create_task(run(pool, kind)) for kind in ("runs_a_program", "stuck_in_c")]
     while pool.figures().running < 2:
         await asyncio.sleep(0.01)
     print("running", flush=True)
@@ -159,19 +159,23 @@ uvloop.run(main())
 """
 
 
-@pytest.mark.parametrize("with_zygote", [False, True])
-def test_no_child_outlives_a_parent_that_was_killed(with_zygote: bool) -> None:
+@pytest.mark.parametrize("zygote", [signal.SIGSTOP, signal.SIGKILL])
+def test_no_child_outlives_a_parent_that_was_killed(zygote: signal.Signals) -> None:
+    """Nor does what a child started, wherever that went; unless nobody is left who could end it."""
     with subprocess.Popen(
         [sys.executable, "-c", PARENT, str(JOBS)], stdout=subprocess.PIPE, cwd=ROOT, text=True
     ) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == "running\n"
-        family = [*descendants(parent.pid)]
-        assert len(family) == 3
+        until(lambda: len([*descendants(parent.pid)]) == 4, "the program runs")
+        *family, program = descendants(parent.pid)
         os.kill(parent.pid, signal.SIGSTOP)  # else either of the two could still act for the other
-        for pid in [family[0], parent.pid] if with_zygote else [parent.pid]:
-            os.kill(pid, signal.SIGKILL)
+        os.kill(family[0], zygote)
+        os.kill(parent.pid, signal.SIGKILL)
         until(lambda: not any(map(alive, family)), "no process of the pool is left", within=2)
+        if zygote == signal.SIGKILL:
+            os.kill(program, signal.SIGKILL)
+        until(lambda: not alive(program), "the program is gone", within=2)
 
 
 async def refused(text: str, tmp_path: Path, **others: str) -> str:

@@ -2,6 +2,7 @@
 
 import ctypes
 import signal
+import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -55,6 +56,12 @@ def ignores_sigterm(payload: Any) -> None:
     signal.signal(signal.SIGALRM, signal.SIG_IGN)
     while True:
         time.sleep(1e9)
+
+
+@job("runs_a_program", timeout=10)
+def runs_a_program(payload: Any) -> None:
+    """In a group of its own, as daemons are."""
+    subprocess.run(["sleep", "1000"], check=True, start_new_session=True)
 
 
 @job("stuck_in_c", timeout=10)
