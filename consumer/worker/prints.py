@@ -75,6 +75,13 @@ class Records(logging.Handler):
         """None is needed, and one that a timeout left locked would be the end of all threads of later jobs."""
         self.lock = None
 
+    def handle(self, record: logging.LogRecord) -> Any:
+        """As in Python, which since 3.13 does it with the lock only."""
+        kept = self.filter(record)
+        if kept:
+            self.emit(kept if isinstance(kept, logging.LogRecord) else record)
+        return kept
+
     @classmethod
     def install(cls, level: int) -> "Records":
         records = cls()
