@@ -60,7 +60,7 @@ class Reaper:
             doomed = self._kill_strays()
 
     def _kill_strays(self) -> set[int]:
-        """Who left the group of a child, as daemons do, comes to us when that child ends, and its own children later."""
+        """Who left the group of a child, as daemons do, comes to us when that ends, and its own children later."""
         strays = {*process.children()} - self._children - self._residents
         for pid in strays:
             process.kill_group(pid)
