@@ -86,7 +86,7 @@ class Settings(BaseSettings):
 def load() -> Settings:
     """Read, merge and validate the three sources."""
     named = os.environ.get(FILE_VARIABLE)
-    if named and not os.access(named, os.R_OK):
+    if named and not (Path(named).is_file() and os.access(named, os.R_OK)):
         raise ValueError(f"the file named by {FILE_VARIABLE} can't be read: {named}")
     known = {variable((name,)) for name in Settings.model_fields} | {FILE_VARIABLE}
     unknown = [n for n in sorted(os.environ) if n.startswith(PREFIX) and n.split("__")[0] not in known]
@@ -97,7 +97,8 @@ def load() -> Settings:
     except ValidationError as error:
         raise ValueError("; ".join(_sentence(fault) for fault in error.errors())) from None
     except SettingsError as error:
-        raise ValueError(f"the environment can't be read as settings: {error}") from None
+        form = f"a section is JSON, and one of its settings {PREFIX}SECTION__NAME"
+        raise ValueError(f"the environment can't be read as settings: {error}: {form}") from None
     except ValueError as error:
         raise ValueError(f"the file named by {FILE_VARIABLE} is not valid TOML: {named}: {error}") from None
 

@@ -1,10 +1,10 @@
-"""The section of kinds by itself, as tests of handlers read it. `load` is tried by starting daemons."""
+"""What can't be read as settings, and the section of kinds by itself, as tests of handlers read it."""
 
 from pathlib import Path
 
 import pytest
 
-from config.settings import kinds_in
+from config.settings import kinds_in, load
 
 
 def test_without_a_file_nothing_is_said_of_any_kind() -> None:
@@ -35,3 +35,20 @@ def test_a_file_that_a_daemon_would_refuse_is_refused_in_one_sentence(
         file.write_text(text)
     with pytest.raises(ValueError, match=sentence):
         kinds_in(file)
+
+
+@pytest.mark.parametrize("name", ["", "nowhere.toml"])
+def test_what_is_no_file_of_settings_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A folder is what a file becomes that is mounted before it is there."""
+    monkeypatch.setenv("CONSUMER_CONFIG", str(tmp_path / name))
+    with pytest.raises(ValueError, match=r"^the file named by CONSUMER_CONFIG can't be read: "):
+        load()
+
+
+def test_a_section_that_is_no_json_is_told_with_the_form_that_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONSUMER_BROKER", "amqp://u:S3cr3t@rabbit")
+    with pytest.raises(ValueError, match=r'"broker".*: a section is JSON, and one of its settings CONSUMER_') as error:
+        load()
+    assert "S3cr3t" not in str(error.value)
