@@ -134,12 +134,13 @@ class Processor:
         return Verdict(turned_down(claim, self._clock()), job.kind, job.key, job, held)
 
     def _decided(self, job: Job, claim: Run, policy: KindPolicy, outcome: Outcome) -> Verdict:
-        now = self._clock()
+        now, cooled = self._clock(), None
         self._rooms.cooldowns.heard(job.kind, outcome, now)
         if not isinstance(outcome, Succeeded):  # nobody asks that of a success, and copying costs
             job = replace(job, since=job.since or _usage(outcome).started_at or now)
+            cooled = self._rooms.cooldowns.due(job.kind, now)
         last = last_moment(job, policy.retry, now)
-        disposition = decide(outcome, claim.attempt, policy.retry, last, now, self._chance)
+        disposition = decide(outcome, claim.attempt, policy.retry, last, now, self._chance, cooled)
         return Verdict(disposition, job.kind, job.key, job, claim, outcome)
 
     def _weighed(self, verdict: Verdict) -> Verdict:

@@ -37,16 +37,23 @@ def last_moment(job: Job, policy: RetryPolicy, now: int) -> int | None:
 
 
 def decide(
-    outcome: Outcome, attempt: int, policy: RetryPolicy, last: int | None, now: int, chance: Chance
+    outcome: Outcome,
+    attempt: int,
+    policy: RetryPolicy,
+    last: int | None,
+    now: int,
+    chance: Chance,
+    cooled: int | None = None,
 ) -> Disposition:
-    """Say what follows from `outcome` of the `attempt`-th execution; nothing starts at or after `last`, in epoch ms."""
+    """Say what follows from `outcome` of the `attempt`-th execution. Times are epoch ms: nothing starts at or after
+    `last`, and where the kind cools down its jobs come back at `cooled`."""
     match outcome:
         case Succeeded():
             return Complete(outcome)
         case Interrupted(reason):
             return Duplicate(reason) if reason == CANCELLED else Release(reason)
         case Failed(dependency=str()):
-            return _when_it_is_up(outcome, policy, last, now, chance)
+            return _when_it_is_up(outcome, cooled, last, now)
         case Failed() if not _worth_a_retry(outcome, policy):
             return DeadLetter(_final(outcome.fault))
         case Failed():
@@ -83,11 +90,9 @@ def _again(
     return _too_late(fault, due, last) or Retry(attempt + 1, due, fault.code, fault)
 
 
-def _when_it_is_up(
-    failed: Failed, policy: RetryPolicy, last: int | None, now: int, chance: Chance
-) -> DeadLetter | Defer:
-    """Not the job's fault: the attempt isn't charged, whatever its number."""
-    due = now + round(wait_seconds(policy, 1, failed.after, chance) * 1000)
+def _when_it_is_up(failed: Failed, cooled: int | None, last: int | None, now: int) -> DeadLetter | Defer:
+    """Not the job's fault: the attempt isn't charged, whatever its number, and its backoff has no say."""
+    due = now + round((failed.after or 0.0) * 1000) if cooled is None else cooled
     return _too_late(failed.fault, due, last) or Defer(due, "dependency_down")
 
 

@@ -71,9 +71,9 @@ async def test_a_job_whose_dependency_is_down_comes_back_later_and_is_not_charge
     delivery = await world.deliver(message())
     row, [copy] = await world.row(), world.publisher.confirmed
     assert delivery.settled == [Settlement.ACK]
-    assert (row.status, row.attempt, row.due_at, row.history) == (Status.PENDING, 1, START + 30_000, ())
+    assert (row.status, row.attempt, row.due_at, row.history) == (Status.PENDING, 1, START + 37_500, ())
     assert headers.ATTEMPT not in copy.message.headers
-    assert copy.message.headers[headers.DUE] == START + 30_000
+    assert copy.message.headers[headers.DUE] == START + 37_500
 
 
 async def test_others_of_a_kind_that_cools_down_are_put_off_without_a_run_or_a_claim() -> None:

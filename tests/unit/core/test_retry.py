@@ -133,6 +133,12 @@ def test_a_dependency_that_is_down_costs_no_attempt_not_even_the_last_one() -> N
     assert given_up.fault.code is Code.DEADLINE_EXCEEDED
 
 
+def test_a_job_whose_dependency_is_down_comes_back_with_its_kind_and_not_after_its_backoff() -> None:
+    outcome = Failed(Fault(Code.ATTEMPTS_EXHAUSTED, "E", "no"), USAGE, dependency="partner-api")
+    patient = replace(POLICY, base=600.0, cap=600.0)
+    assert decide(outcome, 1, patient, NOW + 8_000, NOW, certain, NOW + 7_500) == Defer(NOW + 7_500, "dependency_down")
+
+
 def test_a_run_that_was_cancelled_needs_nothing_more() -> None:
     assert decide(Interrupted("cancelled"), 1, POLICY, None, NOW, certain) == Duplicate("cancelled")
 
