@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from consumer.core.errors import Unfinished
 from consumer.core.letters import Letter
 from consumer.core.ports import Store
 from consumer.core.row import Row, Status
+from consumer.waiting import told
 
 BETWEEN_LOOKS = 0.2
 """Seconds."""
@@ -34,9 +34,7 @@ async def watch(store: Store, sent: Sequence[Letter], canary: Canary, interrupte
                 f"the canary stopped: {len(waiting)} of {len(sent)} redriven letters did not succeed within "
                 f"{canary.patience:g} s, the first is {first.id} ({_name(first)})"
             )
-        with suppress(TimeoutError):
-            await asyncio.wait_for(interrupted.wait(), BETWEEN_LOOKS)
-        if interrupted.is_set():
+        if await told(interrupted, BETWEEN_LOOKS):
             return
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from config.settings import Settings
@@ -15,6 +15,7 @@ from consumer.core.ports import Store
 from consumer.dead.canary import Canary, watch
 from consumer.dead.desk import Desk, Removal, desk
 from consumer.operations import closing_store, publishing
+from consumer.waiting import told
 from consumer.wiring import clock, topology_of
 
 IN_HAND_SECONDS = 60
@@ -119,5 +120,4 @@ class Pace:
         self._next += self._step
         wait = self._next - asyncio.get_running_loop().time()
         if wait > 0:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._interrupted.wait(), wait)
+            await told(self._interrupted, wait)
