@@ -28,7 +28,7 @@ from consumer.core.parcels import Copier
 from consumer.core.policy import Overridden
 from consumer.core.ports import Store
 from consumer.core.retry import wait_seconds
-from consumer.core.rooms import Rooms
+from consumer.core.rooms import COPIES_AT_ONCE, Rooms
 from consumer.core.streak import LOST
 from consumer.holding import HoldingStore
 from consumer.http.server import Health, ProbeServer
@@ -183,6 +183,7 @@ async def _run_with(store: Store, settings: Settings, signals: Signals, metrics:
         catalogue=Overridden(pool, overrides_of(settings.kinds)),
         publisher=publisher,
         copier=copier,
+        copying=asyncio.Semaphore(COPIES_AT_ONCE),
         turns=KeyedTurns(),
         leases=leases,
         journal=journal,

@@ -3,7 +3,6 @@
 receive → decode → admit → claim → execute → decide → carry out → settle
 """
 
-import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -36,10 +35,6 @@ from consumer.core.row import Change, Ref, Status
 from consumer.core.verdict import Verdict
 from schemas.codes import Code
 
-COPIES_AT_ONCE = 100
-"""So many for the delay queues are under way at most. More would wait in the broker's socket for their turn, after
-their waits were counted: of 5,000 failures at one moment they were late by a second."""
-
 
 class Superseded(Exception):
     """A newer run answers for the key, or the row is gone (a failover to a replica that lagged behind).
@@ -54,7 +49,6 @@ class Processor:
         self._rules = rules
         self._clock = clock
         self._chance = chance
-        self._copying = asyncio.Semaphore(COPIES_AT_ONCE)
 
     async def process(self, delivery: Delivery) -> None:
         """Carry one delivery from receive to settle. Never raises for anything that the message holds."""
@@ -200,7 +194,7 @@ class Processor:
 
     async def _delay(self, copy: Callable[[int], Parcel]) -> None:
         """Into the delay queues; how long it has to wait is counted when its turn has come."""
-        async with self._copying:
+        async with self._rooms.copying:
             await self._publish(copy(self._clock()))
 
     async def _bury(self, message: Message, verdict: Verdict, fault: Fault) -> None:

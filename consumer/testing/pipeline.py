@@ -1,5 +1,6 @@
 """Rooms for the real processor that need no server."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ from consumer.core.delay import Ladder
 from consumer.core.parcels import Copier
 from consumer.core.policy import Catalogue, KindPolicy
 from consumer.core.ports import Chance, Publisher, Slots
-from consumer.core.rooms import Intake, Journal, Leases, Ledger, Rooms
+from consumer.core.rooms import COPIES_AT_ONCE, Intake, Journal, Leases, Ledger, Rooms
 from consumer.core.row import Ref
 from consumer.core.topology import Topology, build
 from consumer.turns import KeyedTurns
@@ -66,6 +67,7 @@ def rooms(
         catalogue=catalogue,
         publisher=publisher,
         copier=Copier(topology(), owner),
+        copying=asyncio.Semaphore(COPIES_AT_ONCE),
         turns=KeyedTurns(),
         leases=leases,
         journal=journal,

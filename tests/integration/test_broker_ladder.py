@@ -20,8 +20,8 @@ from consumer.core.job import Fault, Job, Message
 from consumer.core.parcels import Copier
 from consumer.core.policy import RetryPolicy
 from consumer.core.retry import wait_seconds
+from consumer.core.rooms import COPIES_AT_ONCE
 from consumer.core.topology import build
-from consumer.processor import COPIES_AT_ONCE
 from schemas import headers
 from schemas.codes import Code
 from tests.support.producer import Producer

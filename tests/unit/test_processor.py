@@ -12,8 +12,8 @@ from consumer.core.letter_index import Wanted
 from consumer.core.outbox import FollowUp
 from consumer.core.outcome import Failed, Interrupted, Outcome, Succeeded, Usage
 from consumer.core.ports import Parcel, Work
+from consumer.core.rooms import COPIES_AT_ONCE
 from consumer.core.row import Status
-from consumer.processor import COPIES_AT_ONCE
 from schemas import headers
 from schemas.codes import Code
 from tests.support.twins import START, World, message, succeed
