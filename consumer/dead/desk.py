@@ -92,7 +92,7 @@ class Removal:
         self._places = asyncio.Semaphore(PREFETCH)
         self._tasks: set[asyncio.Task[None]] = set()
         self._gone: list[Letter] = []
-        self._failure: ConsumerError | None = None
+        self._failure: Exception | None = None
         self.done = 0
 
     @asynccontextmanager
@@ -139,7 +139,7 @@ class Removal:
         try:
             await self._step(letter)
             self._desk.queue.ack(tag)
-        except ConsumerError as error:
+        except Exception as error:  # noqa: BLE001 - whoever waits raises it
             self._failure = self._failure or error
         else:
             self._gone.append(letter)

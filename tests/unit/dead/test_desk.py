@@ -9,7 +9,7 @@ import pytest
 from config.settings import Settings
 from consumer.broker.depth import Depth
 from consumer.core.decode import DecodeRules
-from consumer.core.errors import BrokerUnavailable, ConsumerError, StoreUnavailable, Unfinished
+from consumer.core.errors import BrokerUnavailable, StoreUnavailable, Unfinished
 from consumer.core.job import Message
 from consumer.core.letter_index import Wanted
 from consumer.core.letters import Letter, State
@@ -95,7 +95,17 @@ async def test_a_fault_before_anything_was_done_is_told_as_it_is() -> None:
         raise BrokerUnavailable("no queue takes it")
 
     queue = Queue()
-    with pytest.raises(ConsumerError, match=r"^no queue takes it$"):
+    with pytest.raises(BrokerUnavailable, match=r"^no queue takes it$"):
+        await Removal(desk(queue), State.EDITED, fails).take(DEFAULT)
+    assert queue.acked == []
+
+
+async def test_a_bug_in_what_is_done_with_a_letter_is_not_lost() -> None:
+    async def fails(_: Letter) -> None:
+        raise KeyError("of ours")
+
+    queue = Queue()
+    with pytest.raises(KeyError):
         await Removal(desk(queue), State.EDITED, fails).take(DEFAULT)
     assert queue.acked == []
 
