@@ -4,7 +4,7 @@ The queue of strays is looked through in the same way.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
 from aiormq.abc import AbstractChannel, DeliveredMessage
@@ -31,10 +31,10 @@ IDLE = 0.3
 
 RETURNED_TOGETHER = 32
 """A quorum queue keeps the order of so many letters that come back at a time: beyond that it hashes them."""
-PARTS = 8
+GIVEN_BACK = 8 * RETURNED_TOGETHER
 """Of so many at a time we hear that they arrived: with more under way, the broker's channel would sort them anew."""
-RETURN_LOOKS, BETWEEN_LOOKS = 400, 0.005
-"""How often, and how many seconds apart, we look whether the queue has got back what we gave back."""
+LOOKS, BETWEEN_LOOKS = 400, 0.005
+"""How often, and how many seconds apart, we look whether letters have arrived, here or in the queue."""
 
 
 class DeadLetters:
@@ -102,25 +102,24 @@ class DeadLetters:
     async def close(self) -> None:
         """Give back what is in hand, in its order, and return when the broker has heard all of it."""
         await self._cancel()
-        self._acknowledger.flush()
         with self._asking():
             for run in filter(None, self._runs):
-                await self._give_back(sorted(run))
+                tags = sorted(run)
+                for start in range(0, len(tags), GIVEN_BACK):
+                    await self._give_back(tags[start : start + GIVEN_BACK])
             await asyncio.wait_for(self._channel.close(), ANSWER)
 
     async def _give_back(self, tags: list[int]) -> None:
-        for start in range(0, len(tags), PARTS * RETURNED_TOGETHER):
-            ready = (await self.depth()).ready
-            some = tags[start : start + PARTS * RETURNED_TOGETHER]
-            for first in range(0, len(some), RETURNED_TOGETHER):
-                part = some[first : first + RETURNED_TOGETHER]
-                await self._channel.basic_nack(part[-1], multiple=True, requeue=True)
-            await self._has(ready + len(some))
+        back = (await self.depth()).ready + len(tags)
+        for first in range(0, len(tags), RETURNED_TOGETHER):
+            part = tags[first : first + RETURNED_TOGETHER]
+            await self._channel.basic_nack(part[-1], multiple=True, requeue=True)
+        await self._seen(lambda ready: ready >= back)
 
-    async def _has(self, count: int) -> None:
-        """Wait until the queue has them back, unless somebody else may take them at once."""
-        for _ in range(RETURN_LOOKS):
-            if (await self.depth()).ready >= count:
+    async def _seen(self, enough: Callable[[int], bool]) -> None:
+        """Wait until so many letters are ready, unless somebody else may take them at once."""
+        for _ in range(LOOKS):
+            if enough((await self.depth()).ready):
                 return
             await asyncio.sleep(BETWEEN_LOOKS)
 
@@ -139,7 +138,10 @@ class DeadLetters:
         self._consumer = answer.consumer_tag
 
     async def _cancel(self) -> None:
+        """What comes for a consumer that is gone, the broker takes back, ahead of all that we hold: wait for it."""
         if self._consumer is not None:
+            self._acknowledger.flush()
+            await self._seen(lambda ready: not ready or len(self._runs[-1]) >= self._prefetch)
             with self._asking():
                 await self._channel.basic_cancel(self._consumer, timeout=ANSWER)
 

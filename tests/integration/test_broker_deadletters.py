@@ -83,6 +83,20 @@ async def test_what_is_acked_is_gone_and_the_others_keep_their_order(amqp_url: s
         assert await order(producer, len(left)) == left
 
 
+async def test_letters_that_come_while_the_last_acks_go_out_keep_their_places(amqp_url: str) -> None:
+    """The broker takes back by itself what it sent to a consumer that is gone, and then it would be the first."""
+    async with Producer(amqp_url) as producer:
+        await filled(producer)
+        for _ in range(6):
+            async with dead_letters(BrokerConfig(amqp_url, "test"), QUEUE, FEW) as letters:
+                for _ in range(FEW - 1):
+                    letter = await letters.take()
+                    assert letter is not None
+                    letters.ack(letter[0])
+        left = list(range(6 * (FEW - 1), MANY))
+        assert await order(producer, len(left)) == left
+
+
 async def test_a_look_that_is_stopped_half_way_leaves_the_order_as_it_was(amqp_url: str) -> None:
     async with Producer(amqp_url) as producer:
         await filled(producer)
