@@ -11,6 +11,8 @@ from schemas import headers
 from schemas.codes import Code
 
 UNKNOWN_KIND = "unknown_kind"
+UNKNOWN_KIND_WAIT = 5_000
+"""Milliseconds until it is seen whether somebody here knows the kind by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,6 @@ class AdmissionRules:
 
     tick: int
     unknown_kind_grace: int
-    unknown_kind_wait: int = 5_000
 
 
 def turned_away(
@@ -81,7 +82,7 @@ def _waited_too_long(message: Message, job: Job, policy: KindPolicy, now: int) -
 
 
 def _unknown_kind(message: Message, job: Job, rules: AdmissionRules, now: int) -> Disposition:
-    wait = min(rules.unknown_kind_wait, unknown_since(message, now) + rules.unknown_kind_grace - now)
+    wait = min(UNKNOWN_KIND_WAIT, unknown_since(message, now) + rules.unknown_kind_grace - now)
     if wait <= 0:
         return DeadLetter(Fault(Code.UNKNOWN_KIND, "UnknownKind", f"no job module here runs the kind '{job.kind}'"))
     return put_off(job, None, now + wait, UNKNOWN_KIND)
