@@ -18,6 +18,7 @@ from consumer.store import postgres_rows as rows
 from consumer.store import statements as sql
 from consumer.store.change import storable
 from consumer.store.columns import to_row
+from consumer.store.cooldowns_sql import COOLDOWNS
 from consumer.store.letters_postgres import PostgresLetters
 from consumer.store.outbox_postgres import PostgresOutbox
 from consumer.store.postgres_rows import Name
@@ -132,7 +133,7 @@ class PostgresBackend:
 
     async def cooldowns(self) -> list[Cooldown]:
         async with self._sessions.lend() as connection:
-            return [Cooldown(*record) for record in await connection.fetch(sql.COOLDOWNS)]
+            return [Cooldown(*record) for record in await connection.fetch(COOLDOWNS)]
 
     async def probe(self) -> None:
         async with self._sessions.lend() as connection:

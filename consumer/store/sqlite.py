@@ -18,6 +18,7 @@ from consumer.core.row import Change, Mark, Ref, Row, Status
 from consumer.store import conditions
 from consumer.store.change import apply, storable
 from consumer.store.columns import COLUMNS, to_columns, to_row
+from consumer.store.cooldowns_sql import COOLDOWNS, cool, warm
 from consumer.store.letters_sqlite import SqliteLetters
 from consumer.store.outbox_sqlite import SqliteOutbox
 
@@ -46,12 +47,7 @@ DELETE FROM consumer_jobs WHERE rowid IN (
     SELECT rowid FROM consumer_jobs WHERE {conditions.forgettable("?1")} ORDER BY finished_at LIMIT ?2
 )
 """  # noqa: S608 - constants only
-COOL = """
-INSERT INTO consumer_cooldowns (kind, until, why) VALUES (?, ?, ?)
-ON CONFLICT (kind) DO UPDATE SET until = excluded.until, why = excluded.why WHERE excluded.until > until
-"""
-WARM = "DELETE FROM consumer_cooldowns WHERE kind = ?"
-COOLDOWNS = "SELECT kind, until, why FROM consumer_cooldowns"
+COOL, WARM = cool("?"), warm("?")
 PROBE = "INSERT OR REPLACE INTO consumer_probe (id, probed_at) VALUES (1, ?)"
 
 T = TypeVar("T")

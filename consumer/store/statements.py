@@ -9,6 +9,7 @@ of full load.
 
 from consumer.store import conditions
 from consumer.store.columns import COLUMNS, TYPES
+from consumer.store.cooldowns_sql import cool, warm
 
 NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _TYPES = TYPES | {"lease": "bigint"}
@@ -160,12 +161,7 @@ WITH pruned AS (
 SELECT count(*) FROM pruned
 """
 
-COOL = """
-INSERT INTO consumer_cooldowns AS c (kind, until, why) VALUES ($1, $2, $3)
-ON CONFLICT (kind) DO UPDATE SET until = excluded.until, why = excluded.why WHERE excluded.until > c.until
-"""
-WARM = "DELETE FROM consumer_cooldowns WHERE kind = $1"
-COOLDOWNS = "SELECT kind, until, why FROM consumer_cooldowns"
+COOL, WARM = cool("$"), warm("$")
 
 PROBE = f"""
 INSERT INTO consumer_probe (id, probed_at) VALUES (1, {NOW})
