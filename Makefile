@@ -1,8 +1,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SHELL := bash
-.SHELLFLAGS := -euo pipefail -c
+# a shell that doesn't outlive a killed make, as neither do a pytest its shell, a worker its pytest, and a server its worker
+SHELL := setpriv
+.SHELLFLAGS := --pdeathsig KILL -- bash -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
@@ -15,7 +16,7 @@ TOGETHER := $(PYTEST) --numprocesses $(WORKERS)
 # A stage of the gate says one line when it passes, and all that it has when it doesn't.
 define stage
 	@start=$$SECONDS; \
-	if said=$$($(2) 2>&1); then \
+	if said=$$(exec $(2) 2>&1); then \
 	  printf '  %-12s ok  %4d s  %s\n' '$(1)' $$((SECONDS - start)) "$$(tail -n 1 <<< "$$said" | grep passed)"; \
 	else \
 	  printf '%s\n  %-12s FAILED after %d s\n' "$$said" '$(1)' $$((SECONDS - start)); exit 1; \
@@ -86,7 +87,7 @@ test: setup ## everything that must pass before a change goes in
 
 .PHONY: gate-lint gate-types gate-imports gate-house gate-unit gate-chart gate-servers gate-broker
 gate-lint:
-	$(call stage,lint,$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .)
+	$(call stage,lint,bash -c '$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .')
 gate-types:
 	$(call stage,types,$(BIN)/mypy)
 gate-imports:

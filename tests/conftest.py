@@ -10,14 +10,14 @@ import pytest
 
 from tests.support.postgres import Postgres
 from tests.support.rabbit import Rabbit
-from tests.support.workers import TestByTest, die_with_pytest
+from tests.support.workers import TestByTest, die_with_parents
 
 PATIENCE = 60
 """Seconds that one coroutine test may take."""
 
 
 def pytest_configure() -> None:
-    die_with_pytest()
+    die_with_parents()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> TestByTest:

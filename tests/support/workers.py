@@ -9,9 +9,9 @@ from xdist.scheduler import LoadScopeScheduling
 from tests.support.leash import die_with_parent
 
 
-def die_with_pytest() -> None:
-    """A worker doesn't outlive a killed pytest, and so its servers don't either."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
+def die_with_parents() -> None:
+    """A worker doesn't outlive a killed pytest, nor a pytest a killed make, and so their servers don't either."""
+    if os.environ.keys() & {"PYTEST_XDIST_WORKER", "MAKELEVEL"}:
         die_with_parent()
 
 
