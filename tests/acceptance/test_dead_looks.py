@@ -134,28 +134,3 @@ async def test_index_and_queue_that_differ_are_told_and_compared_with_one_look(a
         ]
         left = await graves.dig_up(3)
         assert [letter.id for letter in left] == ids[2:]
-
-
-WRONG = {
-    ("list", "--after", "1d"): "there is no dead letter '1d'",
-    ("export", "--output", "/nowhere/at/all"): "can't be written",
-    ("import", "/nowhere/at/all"): "can't be read",
-    ("redrive", "1d"): "there is no dead letter '1d'",
-    ("purge", "--code", "nonsense", "--yes"): "there is no code 'nonsense'",
-    ("purge", "--kind", "", "--yes"): "--kind is empty",
-    ("purge", "--yes"): "--yes wants ids, a filter or --all",
-    ("edit", "1d", "--payload", "1"): "there is no dead letter '1d'",
-    ("edit", "1d", "--payload", "{"): "the payload is not acceptable JSON",
-}
-
-
-@pytest.mark.any_broker
-async def test_a_wrong_word_is_one_sentence_and_nothing_is_done(sqlite_url: str) -> None:
-    """The broker isn't even asked: there is none."""
-    chosen = settings("amqp://127.0.0.1:1", sqlite_url)
-    for words, wrong in WRONG.items():
-        done = await dead(chosen, *words)
-        assert (done.code, done.out) == (2, ""), done
-        assert done.err.startswith("consumer: ")
-        assert done.err.count("\n") == 1
-        assert wrong in done.err

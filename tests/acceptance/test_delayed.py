@@ -19,14 +19,13 @@ async def test_a_job_submitted_for_later_than_the_ladder_reaches_is_run_at_its_t
     short_ladder = {"TOPOLOGY__DELAY_LEVELS": "4"}  # 1.5 s, so that each copy goes round three times
     chosen = settings(amqp_url, sqlite_url, STORE__SWEEP_SECONDS="0.5", STORE__STUCK_GRACE_SECONDS="2", **short_ladder)
     payload = f'{{"marks": "{marks.payload["marks"]}"}}'
-    async with Daemon(chosen) as daemon:
-        await daemon.ready()
-        due = {}
+    for key in ("delay", "at"):
         at = (datetime.now(UTC) + timedelta(seconds=5)).isoformat()
-        for key, option in (("delay", ("--delay", "4s")), ("at", ("--at", at))):
-            done = await consumer("submit", "mark", payload, "--key", key, *option, settings=chosen)
-            assert (done.code, done.err) == (0, ""), done
-            due[key] = (await rows(sqlite_url))[key]["due_at"]
+        options = ("--delay", "5s") if key == "delay" else ("--at", at)
+        done = await consumer("submit", "mark", payload, "--key", key, *options, settings=chosen)
+        assert (done.code, done.err) == (0, ""), done
+    due = {key: row["due_at"] for key, row in (await rows(sqlite_url)).items()}
+    async with Daemon(chosen) as daemon:
         await all_are("succeeded", sqlite_url, 2)
         for key, moment in due.items():
             (mark,) = await marks.of(key)

@@ -34,7 +34,7 @@ async def consumer(*arguments: str, settings: Mapping[str, str] | None = None, s
     try:
         async with asyncio.timeout(PATIENCE):
             out, err = await process.communicate(stdin)
-    except TimeoutError:
+    except (TimeoutError, asyncio.CancelledError):
         process.kill()
         out, err = await process.communicate()
         raise TimeoutError(f"consumer {arguments} goes on and on: {out!r} {err!r}") from None

@@ -1,5 +1,6 @@
 """What commands say to wrong input before they open or send anything: one sentence, an exit code, and no secret."""
 
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -103,3 +104,22 @@ def test_a_wrong_command_line_is_told_with_the_usage(arguments: list[str]) -> No
     assert (result.exit_code, result.stdout) == (WRONG, "")
     assert "Usage" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+WRONG_LETTERS = {
+    ("list", "--after", "1d"): "there is no dead letter '1d'",
+    ("export", "--output", "/nowhere/at/all"): "can't be written",
+    ("import", "/nowhere/at/all"): "can't be read",
+    ("redrive", "1d"): "there is no dead letter '1d'",
+    ("purge", "--code", "nonsense", "--yes"): "there is no code 'nonsense'",
+    ("purge", "--kind", "", "--yes"): "--kind is empty",
+    ("purge", "--yes"): "--yes wants ids, a filter or --all",
+    ("edit", "1d", "--payload", "1"): "there is no dead letter '1d'",
+    ("edit", "1d", "--payload", "{"): "the payload is not acceptable JSON",
+}
+
+
+@pytest.mark.parametrize(("words", "wrong"), WRONG_LETTERS.items())
+def test_a_wrong_word_about_dead_letters_is_one_sentence(words: tuple[str, ...], wrong: str, tmp_path: Path) -> None:
+    """The store is asked, the broker isn't."""
+    is_one_sentence(said("dead", *words, STORE__URL=f"sqlite:///{tmp_path}/jobs.sqlite3"), wrong)
