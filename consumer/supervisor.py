@@ -47,8 +47,8 @@ class Session(Protocol):
     def end(self, reason: str, detail: str) -> None: ...
 
 
-class Intake(Protocol):
-    """The pool's door: closed, waiting deliveries go back and unstarted jobs are withdrawn."""
+class Door(Protocol):
+    """Of the pool: closed, waiting deliveries go back and unstarted jobs are withdrawn."""
 
     def pause(self) -> None: ...
     def resume(self) -> None: ...
@@ -76,7 +76,7 @@ class Supervisor:
         open_session: Callable[[], Awaitable[Any]],
         consume: Callable[[Any, bool], Awaitable[None]],
         probe: Callable[[], Awaitable[None]],
-        door: Intake,
+        door: Door,
         listener: Listener,
         chance: Chance,
     ) -> None:

@@ -9,7 +9,6 @@ DEADLINE = "deadline-ms"
 NOT_BEFORE = "not-before-ms"
 IDEMPOTENCY_KEY = "idempotency-key"
 TRACEPARENT = "traceparent"
-TRACESTATE = "tracestate"
 
 CLOUDEVENTS_PREFIX = "cloudEvents:"
 CLOUDEVENTS_PREFIX_ALT = "cloudEvents_"
