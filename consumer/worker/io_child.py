@@ -65,8 +65,11 @@ def live(
     )  # our own threads come and go, and so do programs that jobs run
     child = IoChild(tickets, kinds, limits, backstage, seen, loop, guard)
     loop.run_until_complete(loop.create_unix_connection(lambda: child, sock=stream))
-    while True:  # whoever asks the loop to stop
-        loop.run_forever()
+    try:
+        while True:  # whoever asks the loop to stop
+            loop.run_forever()
+    finally:
+        seen.enter_unknown()  # somebody closed what it needs, or has a signal handler that raises
 
 
 class IoChild(asyncio.Protocol):
@@ -159,12 +162,13 @@ class IoChild(asyncio.Protocol):
                 await wait(leftovers)
             job.threads.drop()
             del self._jobs[job.id]
-            if damage := self._guard.look() or ("threads" if job.threads.running else ""):
+            if damage := self._guard.look() or ("threads" if job.threads.busy else ""):
                 self._transport.write(head(Type.LEAVING, job.id, damage.encode()))
             self._report(job, main)
-        except BaseException:  # noqa: BLE001 - no memory for a report, say: let the parent see at whose step we ended
+        except BaseException as error:  # noqa: BLE001 - somebody closed the stream, say: the parent finds out who
             traceback.print_exc()
-            self._mark.enter(job.id)
+            if isinstance(error, MemoryError):
+                self._mark.enter(job.id)
             os._exit(1)
         self._end_when_done()
 

@@ -5,7 +5,6 @@ from _thread import allocate_lock, start_new_thread
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -22,17 +21,16 @@ class Seats:
         self._mark = mark
         self._free: list[int] = [*range(THREADS)]
 
-    def take(self, job_id: int) -> int | None:
-        with suppress(IndexError):
-            number = self._free.pop()
-            self._mark.thread(number, job_id)
-            return number
-        return None
+    def take(self) -> int | None:
+        return self._free.pop() if self._free else None
 
-    def leave(self, number: int | None) -> None:
-        if number is not None:
-            self._mark.thread(number, 0)
-            self._free.append(number)
+    def leave(self, seat: int | None) -> None:
+        if seat is not None:
+            self._free.append(seat)
+
+    def works(self, seat: int | None, job_id: int) -> None:
+        if seat is not None:
+            self._mark.thread(seat, job_id)
 
     def count_strangers(self) -> None:
         seated = THREADS - len(self._free)
@@ -40,13 +38,14 @@ class Seats:
 
 
 class JobThreads(Executor):
-    """Each has its own, so that one that blocks all of its threads takes none from the others.
+    """Each job has its own, so that one that blocks all of its threads takes none from the others.
 
-    A thread ends when there is nothing more to do: so `running` are those that the job left behind, if it is over.
+    A thread ends when there is nothing more to do. `busy`: how many run a function now.
     """
 
     def __init__(self, seats: Seats, job_id: int) -> None:
-        self.running = 0
+        self.busy = 0
+        self._running = 0
         self._seats = seats
         self._job_id = job_id
         self._waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
@@ -55,42 +54,52 @@ class JobThreads(Executor):
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
         with self._lock:
-            if self.running < MOST:
+            if self._running < MOST:
                 self._start()
             self._waiting.append((future, partial(function, *args, **kwargs)))
         return future
-
-    def _start(self) -> None:
-        seat = self._seats.take(self._job_id)
-        try:
-            start_new_thread(self._work, (seat,))
-        except RuntimeError:  # there is no memory for its stack
-            self._seats.leave(seat)
-            raise
-        self.running += 1
 
     def drop(self) -> None:
         """Nobody waits any more for what has not begun."""
         with self._lock:
             self._waiting.clear()
 
+    def _start(self) -> None:
+        seat = self._seats.take()
+        try:
+            start_new_thread(self._work, (seat,))
+        except RuntimeError:  # there is no memory for its stack
+            self._seats.leave(seat)
+            raise
+        self._running += 1
+
     def _work(self, seat: int | None) -> None:
         while task := self._next():
-            _run(*task)
+            self._run(seat, *task)
             del task
         self._seats.leave(seat)
 
     def _next(self) -> tuple[Future[Any], Callable[[], Any]] | None:
         with self._lock:
-            if self._waiting:
-                return self._waiting.popleft()
-            self.running -= 1
-            return None
+            if not self._waiting:
+                self._running -= 1
+                return None
+            self.busy += 1
+            return self._waiting.popleft()
 
-
-def _run(future: "Future[Any]", function: Callable[[], Any]) -> None:
-    if future.set_running_or_notify_cancel():
-        try:
-            future.set_result(function())
-        except BaseException as error:  # noqa: BLE001 - also what would end a thread
+    def _run(self, seat: int | None, future: "Future[Any]", function: Callable[[], Any]) -> None:
+        result, error = None, None
+        self._seats.works(seat, self._job_id)
+        if future.set_running_or_notify_cancel():
+            try:
+                result = function()
+            except BaseException as raised:  # noqa: BLE001 - also what would end a thread
+                error = raised
+        self._seats.works(seat, 0)
+        with self._lock:  # before the answer, which may be all that the job waits for
+            self.busy -= 1
+        if error is not None:
             future.set_exception(error)
+            del error  # it holds this frame, which holds it
+        elif not future.cancelled():
+            future.set_result(result)

@@ -11,6 +11,7 @@ import os
 THREADS = 256
 """How many threads of an io child can be told apart."""
 _STEPS, _WHO, _STRANGERS, _AT_ITSELF, _FIRST_THREAD = 0, 1, 2, 3, 4
+_UNKNOWN = 2**64 - 1
 _WORD = 8
 _SIZE = _WORD * (_FIRST_THREAD + THREADS)
 
@@ -32,9 +33,13 @@ class Mark:
     # the child's side
 
     def enter(self, job_id: int) -> None:
-        """The loop begins a step of a job, or of ours (0)."""
+        """The loop begins a step of a job."""
         self.words[_STEPS] += 1
         self.words[_WHO] = job_id
+
+    def enter_unknown(self) -> None:
+        """The loop begins a step of ours, or of something that a job began for all."""
+        self.enter(_UNKNOWN)
 
     def leave(self) -> None:
         self.words[_WHO] = 0
@@ -59,12 +64,14 @@ class Mark:
 
     @property
     def who(self) -> int:
-        """The job of the loop's present step."""
-        return self.words[_WHO]
+        """The job of the loop's present step, 0 for none that is known."""
+        who = self.words[_WHO]
+        return 0 if who == _UNKNOWN else who
 
     @property
     def has_strangers(self) -> bool:
-        return self.words[_STRANGERS] > 0
+        """Something is at work of which nobody knows whose it is."""
+        return self.words[_STRANGERS] > 0 or self.words[_WHO] == _UNKNOWN
 
     @property
     def at_itself(self) -> frozenset[int]:

@@ -42,11 +42,11 @@ def test_each_step_of_a_task_a_callback_or_a_thread_is_marked_as_its_jobs() -> N
 
             async def main():
                 await asyncio.wait([one.start(work(1)), two.start(work(2))])
-                print(sorted(map(str, seen)), mark.who)
+                print(sorted(map(str, seen)), mark.who, mark.has_strangers)
 
             loop.run_until_complete(main())
         """)
-        == "['1', '1', '1', '2', '2', '2', 'True', 'True'] 0"
+        == "['1', '1', '1', '2', '2', '2', 'True', 'True'] 0 True"
     )
 
 
@@ -191,16 +191,19 @@ def test_a_thread_that_nobody_knows_is_seen_from_the_end_of_the_step_that_began_
             async def work():
                 threading.Thread(target=over.wait).start()
 
-            async def main():
-                await asyncio.to_thread(lambda: None)
-                before = mark.has_strangers
+            async def look():
+                await asyncio.to_thread(int)
+                print(mark.has_strangers)
                 await asyncio.wait([one.start(work())])
-                print(before, mark.has_strangers)
+                print(mark.has_strangers)
                 over.set()
+
+            async def main():
+                await asyncio.wait([two.start(look())])
 
             loop.run_until_complete(main())
         """)
-        == "False True"
+        == "False\nTrue"
     )
 
 

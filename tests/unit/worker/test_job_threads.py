@@ -21,6 +21,7 @@ def mark() -> Mark:
 def test_what_a_function_returns_or_raises_comes_back(mark: Mark) -> None:
     threads = JobThreads(Seats(mark), 7)
     assert threads.submit(pow, 2, exp=3).result(10) == 8
+    assert threads.busy == 0, "at once, for the job may be over now"
     assert isinstance(threads.submit(exec, "raise SystemExit(3)").exception(10), SystemExit)
 
 
@@ -32,7 +33,7 @@ def test_a_job_that_blocks_all_of_its_threads_takes_none_from_another(
     hog, other = JobThreads(seats, 7), JobThreads(seats, 8)
     blocked = [hog.submit(release.wait, 10) for _ in range(5)]
     assert other.submit(int).result(10) == 0
-    assert (hog.running, mark.in_threads >= {7}) == (2, True)
+    assert (hog.busy, mark.in_threads >= {7}) == (2, True)
     release.set()
     assert [each.result(10) for each in blocked] == [True] * 5
 
@@ -66,8 +67,10 @@ def test_a_thread_that_can_t_be_started_takes_no_place(mark: Mark, monkeypatch: 
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(job_threads, "start_new_thread", no_memory)
-    threads = JobThreads(Seats(mark), 7)
+    monkeypatch.setattr(job_threads, "THREADS", 1)
+    seats = Seats(mark)
+    threads = JobThreads(seats, 7)
     with pytest.raises(RuntimeError, match="can't start"):
         threads.submit(int)
-    assert threads.running == 0
+    assert seats.take() is not None
     assert not mark.in_threads

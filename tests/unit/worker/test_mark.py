@@ -28,4 +28,7 @@ def test_between_two_steps_nobody_is_named() -> None:
     mark.at_its_own_process(7)
     mark.at_its_own_process(0)
     assert (mark.steps, mark.who, mark.in_threads, mark.at_itself) == (1, 0, frozenset(), frozenset())
+    assert not mark.has_strangers
+    mark.enter_unknown()
+    assert (mark.steps, mark.who, mark.has_strangers) == (2, 0, True)
     mark.close()
