@@ -30,7 +30,7 @@ class Suspects:
         if self._jobs:
             self._jobs.pop(job, None)
         if outcome == ZYGOTE_DIED:
-            return crashed("lost the process that all children come from", Usage(run.started_at), out_of_memory=False)
+            return crashed("lost the process that all children come from", Usage(), out_of_memory=False)
         return outcome
 
     def _add(self, job: tuple[str, str]) -> None:

@@ -7,6 +7,7 @@ body where that is long; the body follows on the stream. Standard library only: 
 
 import re
 import struct
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -85,15 +86,16 @@ class Parser:
         """How much to ask for: the rest of a long frame, or as much as a small buffer takes."""
         return max(self._wanted - self._held, SMALL)
 
-    def feed(self, data: bytes) -> list[Frame]:
+    def feed(self, data: bytes) -> Iterable[Frame]:
+        """The frames that are complete; those before what is none, too."""
         self._chunks.append(data)
         self._held += len(data)
         if self._held < self._wanted:
-            return []
+            return ()
         return self._cut(data if self._held == len(data) else b"".join(self._chunks))
 
-    def _cut(self, buffer: bytes) -> list[Frame]:
-        frames, start, end = [], 0, len(buffer)
+    def _cut(self, buffer: bytes) -> Iterator[Frame]:
+        start, end = 0, len(buffer)
         self._wanted = HEADER.size
         while end - start >= HEADER.size:
             meta_length, body_length, kind, job_id = HEADER.unpack_from(buffer, start)
@@ -104,10 +106,7 @@ class Parser:
             if frame_end > end:
                 self._wanted = frame_end - start
                 break
-            frames.append(
-                Frame(kind, job_id, buffer[body_start - meta_length : body_start], buffer[body_start:frame_end])
-            )
+            yield Frame(kind, job_id, buffer[body_start - meta_length : body_start], buffer[body_start:frame_end])
             start = frame_end
         self._chunks = [buffer[start:]] if start < end else []
         self._held = end - start
-        return frames

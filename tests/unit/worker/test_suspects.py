@@ -20,7 +20,9 @@ async def test_all_that_ran_when_the_zygote_died_are_suspects_and_charged_nothin
 async def test_one_that_ran_alone_then_is_charged_with_it() -> None:
     suspects = Suspects()
     suspects.judge(a_run(), ZYGOTE_DIED)
-    assert isinstance(suspects.judge(a_run(alone=True), ZYGOTE_DIED), Crashed)
+    outcome = suspects.judge(a_run(alone=True), ZYGOTE_DIED)
+    assert isinstance(outcome, Crashed)
+    assert outcome.usage == Usage()  # which nobody saw
     assert ("kind", "one") not in suspects
 
 

@@ -23,7 +23,8 @@ def on_wire(frame: Frame) -> bytes:
 @given(FRAMES, st.lists(st.integers(1, 60), max_size=80))
 def test_frames_come_out_as_they_went_in_however_the_stream_is_cut(frames: list[Frame], cuts: list[int]) -> None:
     stream = b"".join(map(on_wire, frames))
-    parser, seen = Parser(body_limit=1000), []
+    parser = Parser(body_limit=1000)
+    seen: list[Frame] = []
     for cut in [*cuts, len(stream)]:
         piece, stream = stream[:cut], stream[cut:]
         if piece:
@@ -38,22 +39,29 @@ def test_a_long_frame_is_joined_once() -> None:
     parser = Parser(body_limit=len(body))
     pieces = [stream[start : start + 1000] for start in range(0, len(stream), 1000)]
     for piece in pieces[:-1]:
-        assert parser.feed(piece) == []
+        assert [*parser.feed(piece)] == []
     assert len(parser._chunks) >= len(pieces) - 2
-    assert parser.feed(pieces[-1]) == [Frame(Type.SUCCEEDED, 7, b"", body)]
+    assert [*parser.feed(pieces[-1])] == [Frame(Type.SUCCEEDED, 7, b"", body)]
 
 
 def test_a_parser_knows_how_much_of_a_long_frame_is_missing() -> None:
     parser = Parser(body_limit=100_000)
     assert parser.missing == SMALL
-    parser.feed(head(Type.BODY, 1, b"", 100_000) + b"x")
+    assert not [*parser.feed(head(Type.BODY, 1, b"", 100_000) + b"x")]
     assert parser.missing == 99_999
 
 
 @pytest.mark.parametrize(("meta", "body"), [(0, 1001), (META_LIMIT + 1, 0)])
 def test_a_frame_beyond_the_limit_is_refused_before_it_is_read(meta: int, body: int) -> None:
     with pytest.raises(WireError):
-        Parser(body_limit=1000).feed(HEADER.pack(meta, body, Type.FAILED, 1))
+        [*Parser(body_limit=1000).feed(HEADER.pack(meta, body, Type.FAILED, 1))]
+
+
+def test_what_was_said_before_the_nonsense_is_heard() -> None:
+    frames = iter(Parser(body_limit=1000).feed(head(Type.READY, 7) + b"\xff" * 100))
+    assert next(frames) == Frame(Type.READY, 7, b"", b"")
+    with pytest.raises(WireError):
+        next(frames)
 
 
 def test_a_ticket_is_a_frame() -> None:
