@@ -43,7 +43,7 @@ def test_each_context_speaks_for_its_own_job_and_a_thread_without_one_for_the_la
         context.run(voice.begin, number)
         return context
 
-    contextvars.copy_context().run(say, "before any job")
+    contextvars.Context().run(say, "before any job")
     first, second = job(1), job(2)
     first.run(say, "first")
     second.run(say, "second")
