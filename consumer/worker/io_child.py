@@ -162,8 +162,7 @@ class IoChild(asyncio.Protocol):
                 await wait(leftovers)
             job.threads.drop()
             del self._jobs[job.id]
-            if damage := self._guard.look() or ("threads" if job.threads.busy else ""):
-                self._transport.write(head(Type.LEAVING, job.id, damage.encode()))
+            self._look_after(job)
             self._report(job, main)
         except BaseException as error:  # noqa: BLE001 - somebody closed the stream, say: the parent finds out who
             traceback.print_exc()
@@ -171,6 +170,13 @@ class IoChild(asyncio.Protocol):
                 self._mark.enter(job.id)
             os._exit(1)
         self._end_when_done()
+
+    def _look_after(self, job: IoJob) -> None:
+        """Of the process nobody can tell which of those that run there has damaged it."""
+        if damage := self._guard.look():
+            self._transport.write(head(Type.LEAVING, 0, damage.encode()))
+        elif job.threads.busy:
+            self._transport.write(head(Type.LEAVING, job.id, b"threads"))
 
     def _report(self, job: IoJob, main: asyncio.Task[_Ended]) -> None:
         if not main.cancelled() and isinstance(main.exception(), MemoryError):
