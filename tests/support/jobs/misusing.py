@@ -16,8 +16,11 @@ from contextlib import suppress
 from typing import Any
 from unittest import mock
 
+import uvloop
+
 from consumer import JobContext, job
 
+asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
 _MISUSES: dict[str, Callable[[JobContext], Coroutine[Any, Any, Any]]] = {}
 _lock: list[asyncio.Lock] = []
 

@@ -31,7 +31,12 @@ def test_a_job_that_blocks_all_of_its_threads_takes_none_from_another(
     monkeypatch.setattr(job_threads, "MOST", 2)
     seats, begun, release = Seats(mark), threading.Semaphore(0), threading.Event()
     hog, other = JobThreads(seats, 7), JobThreads(seats, 8)
-    blocked = [hog.submit(lambda: begun.release() or release.wait(10)) for _ in range(5)]
+
+    def block() -> bool:
+        begun.release()
+        return release.wait(10)
+
+    blocked = [hog.submit(block) for _ in range(5)]
     assert begun.acquire(timeout=10)
     assert begun.acquire(timeout=10)
     assert other.submit(int).result(10) == 0
