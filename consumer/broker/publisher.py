@@ -20,6 +20,8 @@ from consumer.core.ports import Parcel
 from schemas import headers
 
 PERSISTENT = 2
+FRAME = 128 * 1024 - 8
+"""What a frame holds, in bytes, where nobody set another size on the broker."""
 PublishObserver = Callable[[str, str], None]
 """Called with target and result (confirmed, returned, nacked, timeout, error) of every publish."""
 
@@ -92,12 +94,11 @@ class AmqpPublisher:
 
 
 def is_writable(message: Message) -> bool:
-    """Whether the client can write its headers and properties: those of a message out of a file may be anything."""
+    """Whether the client can write its headers and properties into a frame: out of a file they may be anything."""
     try:
-        ContentHeader(properties=properties_of(message)).marshal()
-    except (ValueError, TypeError, OverflowError, struct.error):
+        return len(ContentHeader(properties=properties_of(message)).marshal()) < FRAME
+    except (ValueError, TypeError, OverflowError, OSError, struct.error):
         return False
-    return True
 
 
 def properties_of(message: Message) -> commands.Basic.Properties:

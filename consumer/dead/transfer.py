@@ -13,9 +13,12 @@ from consumer.core.letter_index import LetterIndex, Wanted
 from consumer.core.letter_lines import Exported, exported
 from consumer.core.letters import letter_of
 from consumer.core.parcels import Copier
+from consumer.core.ports import Parcel
 from consumer.dead.batches import batches
 from consumer.operations import closing_store, publishing
 from consumer.wiring import clock, rules_of, topology_of
+
+PURPOSE = "import"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +31,19 @@ class Imported:
 
 def check(settings: Settings, name: str, lines: Iterable[str]) -> None:
     """Raise SettingsError for the first line that can't be imported."""
-    queue = topology_of(settings).queue
+    topology = topology_of(settings)
+    copier = Copier(topology, PURPOSE)
     for number, line in enumerate(lines, 1):
         try:
             letter = exported(line)
         except NotExact as error:
             raise SettingsError(f"{name}, line {number} is no exported letter: {error}; nothing was imported") from None
-        if letter.queue != queue:
+        if letter.queue != topology.queue:
             raise SettingsError(
-                f"{name}, line {number} is a letter of queue '{letter.queue}', and this is '{queue}': "
+                f"{name}, line {number} is a letter of queue '{letter.queue}', and this is '{topology.queue}': "
                 "nothing was imported"
             )
-        if not is_writable(letter.message):
+        if not is_writable(_parcel(copier, letter).message):
             raise SettingsError(
                 f"{name}, line {number} has a header or a property that can't be sent to a broker: nothing was imported"
             )
@@ -63,7 +67,7 @@ async def bring_back(settings: Settings, lines: Iterable[str]) -> Imported:
 class Incoming:
     def __init__(self, settings: Settings, index: LetterIndex, publisher: AmqpPublisher) -> None:
         self._topology = topology_of(settings)
-        self._copier = Copier(self._topology, "import")
+        self._copier = Copier(self._topology, PURPOSE)
         self._rules = rules_of(settings, "").decode
         self._index = index
         self._publisher = publisher
@@ -76,8 +80,12 @@ class Incoming:
         return len(new)
 
     async def _add(self, letter: Exported) -> None:
-        parcel = self._copier.back(letter.message, letter.id, letter.code, letter.dead_at)
+        parcel = _parcel(self._copier, letter)
         await self._publisher.publish(parcel)
         job = decode(parcel.message, self._rules)
         noted = letter_of(parcel.message, self._topology, (job.kind, job.key), clock())
         await self._index.bury(replace(noted, state_at=clock()))
+
+
+def _parcel(copier: Copier, letter: Exported) -> Parcel:
+    return copier.back(letter.message, letter.id, letter.code, letter.dead_at)

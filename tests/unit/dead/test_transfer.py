@@ -35,6 +35,8 @@ def test_letters_of_this_queue_can_be_imported() -> None:
         ({"id": 1}, "line 2 is no exported letter: id"),
         ({"queue": "other"}, "line 2 is a letter of queue 'other', and this is 'default'"),
         ({"properties": {"priority": 256}}, "line 2 has a header or a property"),
+        ({"properties": {"timestamp_ms": 10**20}}, "line 2 has a header or a property"),
+        ({"code": "c" * 200_000}, "line 2 has a header or a property"),
     ],
 )
 def test_a_line_that_can_not_be_imported_is_named(letter: dict[str, Any], words: str) -> None:
