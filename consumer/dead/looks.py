@@ -59,6 +59,12 @@ async def export(settings: Settings, wanted: Wanted) -> AsyncIterator[Letter]:
             after = found[-1].id
 
 
+async def listed(index: LetterIndex, queue: str, ids: Collection[str]) -> frozenset[str]:
+    """Those of these that are dead, as far as the index knows."""
+    wanted = Wanted(queue, ids=frozenset(ids))
+    return frozenset(entry.id for entry in await index.page(wanted, len(ids), after=None, oldest_first=True))
+
+
 async def known(index: LetterIndex, ids: Collection[str]) -> Sequence[Letter]:
     """Raise SettingsError where one of them isn't."""
     letters = await index.letters([name for name in ids if ID.fullmatch(name)])

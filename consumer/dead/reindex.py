@@ -7,6 +7,7 @@ from consumer.core.errors import Unfinished
 from consumer.core.letter_index import LetterIndex, Wanted
 from consumer.core.letters import Letter, State
 from consumer.dead.desk import desk
+from consumer.dead.looks import listed
 from consumer.operations import closing_store
 from consumer.wiring import clock
 
@@ -55,12 +56,10 @@ class Comparison:
 
     async def flush(self) -> None:
         batch, self._batch = self._batch, {}
-        listed = replace(self._dead, ids=frozenset(batch))
-        known = {entry.id for entry in await self._index.page(listed, len(batch), after=None, oldest_first=True)}
-        for letter in batch.values():
-            if letter.id not in known:
-                await self._index.bury(replace(letter, state_at=clock()))
-                self.added += 1
+        unknown = batch.keys() - await listed(self._index, self._dead.queue, batch)
+        for letter_id in unknown:
+            await self._index.bury(replace(batch[letter_id], state_at=clock()))
+        self.added += len(unknown)
 
     async def mark_missing(self, began: int) -> int:
         """Of those that were dead before we began to look."""

@@ -9,12 +9,13 @@ from consumer.broker.publisher import AmqpPublisher, is_writable
 from consumer.core.decode import decode
 from consumer.core.errors import SettingsError, Unavailable, Unfinished
 from consumer.core.exact import NotExact
-from consumer.core.letter_index import LetterIndex, Wanted
+from consumer.core.letter_index import LetterIndex
 from consumer.core.letter_lines import Exported, exported
 from consumer.core.letters import letter_of
 from consumer.core.parcels import Copier
 from consumer.core.ports import Parcel
 from consumer.dead.batches import batches
+from consumer.dead.looks import listed
 from consumer.operations import closing_store, publishing
 from consumer.wiring import clock, rules_of, topology_of
 
@@ -73,8 +74,7 @@ class Incoming:
         self._publisher = publisher
 
     async def add(self, batch: dict[str, Exported]) -> int:
-        listed = Wanted(self._topology.queue, ids=frozenset(batch))
-        known = {entry.id for entry in await self._index.page(listed, len(batch), after=None, oldest_first=True)}
+        known = await listed(self._index, self._topology.queue, batch)
         new = [letter for letter in batch.values() if letter.id not in known]
         await asyncio.gather(*map(self._add, new))
         return len(new)
