@@ -5,17 +5,18 @@ from collections.abc import Iterable
 from consumer.worker.blame import NOBODY
 from consumer.worker.run import Run
 
-ENOUGH = 15
+AT_ONCE = 3
+ENOUGH = AT_ONCE + 15
 _CONTROL = 3.0
 
 
 class Kills:
     """A job that kills meets each of its kills; somebody outside sooner or later meets a child where it is not.
 
-    So a suspect is tried alone. After each kill that meets it the others have the children to themselves for three
-    times as long as it lived, and a kill that meets no suspect clears it. Somebody outside, however often he kills,
-    has each time one chance in four to meet the trial and not the pause: fifteen times in a row, less than one in a
-    billion. `pause` is that time in seconds, until somebody let it pass.
+    So a suspect is tried alone. After each kill that meets it, but the first three, the others have the children to
+    themselves for three times as long as it lived, and a kill that meets no suspect clears it. Somebody outside,
+    however often he kills, has each time one chance in four to meet the trial and not the pause: fifteen times in a
+    row, less than one in a billion. `pause` is that time in seconds, until somebody let it pass.
     """
 
     def __init__(self) -> None:
@@ -32,5 +33,6 @@ class Kills:
         if suspect.id != self._suspect:
             self._suspect, self._times = suspect.id, 0
         self._times += 1
-        self.pause = _CONTROL * (now - suspect.started)
+        if self._times > AT_ONCE:
+            self.pause = _CONTROL * (now - suspect.started)
         return frozenset({suspect.id}) if self._times >= ENOUGH else NOBODY
