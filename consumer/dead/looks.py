@@ -1,7 +1,7 @@
 """Looking at dead letters: the index is read, the queue is only asked how many it has."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from config.settings import Settings
 from consumer.broker.deadletters import dead_letters
@@ -13,6 +13,8 @@ from consumer.operations import closing_store
 from consumer.wiring import broker_of, topology_of
 
 LISTED_AT_ONCE = 500
+PATIENCE = 2.0
+"""Seconds until the broker lets us in: what is listed doesn't need it."""
 NAMED = 40
 """Characters of what may be anything."""
 
@@ -95,7 +97,7 @@ async def _difference(settings: Settings, index: LetterIndex) -> str:
     topology = topology_of(settings)
     indexed = await index.count(Wanted(topology.queue))
     try:
-        async with dead_letters(broker_of(settings), topology.dead_queue) as queue:
+        async with dead_letters(replace(broker_of(settings), connect_timeout=PATIENCE), topology.dead_queue) as queue:
             depth = await queue.depth()
     except (BrokerUnavailable, TopologyError) as error:
         return f"the queue can't be asked: {error}"
