@@ -28,6 +28,8 @@ class Desk:
     topology: Topology
     rules: DecodeRules
     interrupted: asyncio.Event
+    unsaid: int = 0
+    """When a letter died that doesn't say it, in epoch ms: long ago, so that nobody waits for it to be old enough."""
 
     async def letters(self) -> AsyncGenerator[tuple[int, Letter]]:
         """Those that are in the queue now, with their tags; what comes meanwhile is left for the next time."""
@@ -56,11 +58,11 @@ class Desk:
 
     def letter(self, message: Message) -> Letter:
         job = decode(message, self.rules)
-        return letter_of(message, self.topology, (job.kind, job.key), clock())
+        return letter_of(message, self.topology, (job.kind, job.key), self.unsaid)
 
 
 @asynccontextmanager
-async def desk(settings: Settings, store: Store, prefetch: int = PREFETCH) -> AsyncIterator[Desk]:
+async def desk(settings: Settings, store: Store, prefetch: int = PREFETCH, unsaid: int = 0) -> AsyncIterator[Desk]:
     """SIGINT and SIGTERM end the taking in good order: what is under way is finished, all else goes back."""
     await store.probe()  # no letter is taken where the index could not be told what became of it
     topology = topology_of(settings)
@@ -74,7 +76,7 @@ async def desk(settings: Settings, store: Store, prefetch: int = PREFETCH) -> As
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, interrupt)
-        yield Desk(queue, store.letters, topology, rules_of(settings, "").decode, interrupted)
+        yield Desk(queue, store.letters, topology, rules_of(settings, "").decode, interrupted, unsaid)
 
 
 class Removal:

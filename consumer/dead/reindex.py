@@ -26,7 +26,7 @@ class Compared:
 async def reindex(settings: Settings) -> Compared:
     """Note what the index doesn't know, and mark what is in the queue no more."""
     began = clock()
-    async with closing_store(settings) as store, desk(settings, store) as at:
+    async with closing_store(settings) as store, desk(settings, store, unsaid=began) as at:
         if (await at.queue.depth()).consumers:
             raise Unfinished("somebody else has letters in hand now, such as a redrive: compare when that is over")
         comparison = Comparison(store.letters, at.topology.queue)

@@ -15,7 +15,7 @@ from consumer.core.letter_index import Wanted
 from consumer.core.letters import Letter, State
 from consumer.dead.desk import Desk, Removal
 from consumer.dead.desk import desk as open_desk
-from consumer.wiring import topology_of
+from consumer.wiring import clock, topology_of
 from schemas import headers
 
 IDS = [f"{number:020x}" for number in range(5)]
@@ -76,6 +76,12 @@ async def test_no_letter_behind_the_last_that_was_named_is_touched() -> None:
     queue = Queue()
     await removal(desk(queue)).take(replace(DEFAULT, ids=frozenset({IDS[0], IDS[2]})))
     assert (queue.taken, queue.acked, queue.held) == (3, [1, 3], [2])
+
+
+async def test_a_letter_that_does_not_say_when_it_died_is_taken_with_what_died_before_now() -> None:
+    queue = Queue(messages=[Message(b"put here by hand")])
+    await removal(desk(queue)).take(replace(DEFAULT, until=clock()))
+    assert queue.acked == [1]
 
 
 async def test_a_named_letter_that_is_not_in_the_queue_is_told_beside_what_was_done() -> None:
