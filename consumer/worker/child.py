@@ -11,7 +11,7 @@ from functools import partial
 from typing import NoReturn
 
 from consumer.worker.execute import Executor, Limits
-from consumer.worker.guard import Guard
+from consumer.worker.guard import HALF_DONE, Guard
 from consumer.worker.loading import Kind
 from consumer.worker.mark import Mark
 from consumer.worker.scope import Backstage
@@ -78,7 +78,7 @@ class Child:
             job = whole(ticket)
             if job.type != Type.CANCEL:  # else of a job that ended before it heard of it
                 self._send(*self._run(job))
-                if damage := self._guard.look():
+                if damage := self._guard.look() or (HALF_DONE if self._executor.interrupted else ""):
                     self.leave(damage)
                     return
 

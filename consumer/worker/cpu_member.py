@@ -9,13 +9,15 @@ from consumer.core.ports import Clock
 from consumer.worker import run as runs
 from consumer.worker.catalogue import Sort
 from consumer.worker.config import PoolConfig
-from consumer.worker.guard import WORN
+from consumer.worker.guard import HALF_DONE, WORN
 from consumer.worker.member import Listener, Member
 from consumer.worker.nursery import Birth, Death, Nursery
 from consumer.worker.overtime import Overtime
 from consumer.worker.run import Run
 from consumer.worker.vigil import Vigil
 from consumer.worker.wire import Frame, Type, WireError
+
+_REASONS = {WORN: "recycle", HALF_DONE: "timeout"}
 
 
 class CpuMember(Member):
@@ -77,7 +79,7 @@ class CpuMember(Member):
 
     def _goes(self, damage: str) -> None:
         """By itself, after a job that changed what can't be put back. Nothing that it was sent has begun."""
-        self._reason = self._reason or ("recycle" if damage == WORN else "damaged")
+        self._reason = self._reason or _REASONS.get(damage, "damaged")
         self.dismiss()
         self._listener.child_leaving(self, damage, self._latest_kind)
 

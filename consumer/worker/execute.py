@@ -44,6 +44,11 @@ class Executor:
         self._backstage = backstage
         self._peak = process.peak()
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether time was over in the last run, and an exception of ours ended it, wherever it was."""
+        return self._timer.verdict is not None
+
     def execute(self, frame: Frame, cancelled: Callable[[], bool]) -> tuple[bytes, bytes]:
         """The report of the run, to be sent as two pieces: frames without the body of the last one, and that.
 

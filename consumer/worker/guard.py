@@ -23,7 +23,9 @@ from consumer.worker import irreversible
 SETTLE = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
 """Pauses in seconds that a thread or a process gets to come to its end by itself."""
 WORN = "descriptors"
-"""The one answer that is no damage: the child goes before a leak becomes the next job's error."""
+"""No damage yet: the child goes before a leak becomes the next job's error."""
+HALF_DONE = "what its timeout interrupted"
+"""An exception that comes anywhere may leave a lock locked, and half an answer in a connection: nobody can tell."""
 _SIGNALS = tuple(
     getattr(signal, f"SIG{name}")
     for name in ("HUP", "INT", "QUIT", "ABRT", "USR1", "USR2", "PIPE", "ALRM", "TERM", "CHLD", "XCPU", "VTALRM", "PROF")

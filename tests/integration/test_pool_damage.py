@@ -11,8 +11,8 @@ import pytest
 
 from consumer.core.outcome import Crashed, Failed, Interrupted, Succeeded
 from consumer.worker.wire import Type, head
-from tests.support.pools import CONFIG, JOBS, Bench, gone, pool, zygote_of
-from tests.support.waiting import eventually, until
+from tests.support.pools import CONFIG, JOBS, gone, pool, zygote_of
+from tests.support.waiting import until
 
 MODULES = (*CONFIG.modules, "leavers")
 
@@ -31,13 +31,6 @@ def environment_of(entry: Path) -> list[bytes]:
         return (entry / "environ").read_bytes().split(b"\0")
     except OSError:
         return []
-
-
-async def left(bench: Bench, *reasons: str) -> None:
-    async def so() -> bool:
-        return bench.exits == [*reasons]
-
-    await eventually(so, f"children that left: {reasons}, and not {bench.exits}")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +149,7 @@ async def test_a_job_that_turns_its_child_into_something_else_crashes_alone(kind
 async def test_a_leak_of_descriptors_ends_the_child_before_it_fails_a_job() -> None:
     async with pool(processes=1, modules=MODULES, open_files=300) as bench:
         assert isinstance(await bench.run("changes", "leaked"), Succeeded)
-        await left(bench, "recycle")
+        await bench.until_left("recycle")
         assert await bench.result("opens", 100) == 100
 
 

@@ -50,8 +50,8 @@ async def test_memory_that_the_kernel_doesnt_count_as_data_is_seen_by_the_parent
         assert outcome.fault.code is Code.OUT_OF_MEMORY
 
 
-@pytest.mark.parametrize(("kind", "exits"), [("spins", []), ("spins_in_c", ["timeout"])])
-async def test_a_job_that_uses_more_cpu_than_its_limit_is_ended_and_charged(kind: str, exits: list[str]) -> None:
+@pytest.mark.parametrize("kind", ["spins", "spins_in_c"])
+async def test_a_job_that_uses_more_cpu_than_its_limit_is_ended_and_charged(kind: str) -> None:
     async with pool(processes=1, modules=MODULES, cpu_limit=0.3) as bench:
         outcome = await bench.run(kind, 60)
         assert isinstance(outcome, TimedOut)
@@ -59,7 +59,7 @@ async def test_a_job_that_uses_more_cpu_than_its_limit_is_ended_and_charged(kind
         assert outcome.fault.message == "the job used more CPU time than its limit of 0.3 s (pool.cpu_limit_seconds)"
         assert outcome.usage.cpu_seconds > 0.2
         assert isinstance(await bench.run("sleep", {"seconds": 0.4}), Succeeded)
-        assert bench.exits == exits
+        assert bench.exits == ["timeout"]
 
 
 async def test_the_limit_of_cpu_is_of_each_job_and_not_of_all_together() -> None:

@@ -101,6 +101,14 @@ class Bench:
 
         await eventually(so, f"the end of {pid} is noticed")
 
+    async def until_left(self, *reasons: str) -> None:
+        """These are all exits."""
+
+        async def so() -> bool:
+            return self.exits == [*reasons]
+
+        await eventually(so, f"children that left: {reasons}, and not {self.exits}")
+
     async def until_full(self) -> None:
         async def so() -> bool:
             return self.pool.full

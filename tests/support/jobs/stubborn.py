@@ -3,6 +3,7 @@
 import ctypes
 import signal
 import subprocess
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 from consumer import job
 from consumer.worker.handler import JobTimeout
+
+_lock = threading.Lock()
 
 
 @job("busy", timeout=10)
@@ -31,6 +34,15 @@ def swallows_exceptions(payload: str) -> None:
             time.sleep(1e9)
         except Exception:  # noqa: BLE001 - the point
             Path(payload).write_text("swallowed")
+
+
+@job("takes_the_lock", timeout=10)
+def takes_the_lock(payload: float) -> bool:
+    """And gives it back, unless something happens meanwhile."""
+    taken = _lock.acquire(blocking=False)
+    time.sleep(payload)
+    _lock.release()
+    return taken
 
 
 @job("returns_late", timeout=10)
