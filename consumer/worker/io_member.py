@@ -51,7 +51,7 @@ class IoMember(Member):
 
     def hold(self) -> None:
         taken = self.steal()
-        self.stolen_from = True
+        self.stolen_from = bool(self.queue)  # else nothing would look whether it moves again
         self._listener.runs_back(taken)
 
     def release(self) -> None:

@@ -196,6 +196,25 @@ async def test_what_was_sent_to_a_loop_that_is_held_up_goes_to_another_child() -
         blocking.cancel()
 
 
+async def test_a_child_that_was_too_slow_to_take_its_only_ticket_gets_it_again_when_it_moves() -> None:
+    async with pool(**IO) as bench:
+        [pid] = bench.pool.pids
+        [child] = bench.pool._crew.members
+        os.kill(pid, signal.SIGSTOP)
+        taken_back: list[int] = []
+        steal = child.steal
+        child.steal = lambda: [taken_back.append(run.id) or run for run in steal()]  # type: ignore[method-assign, func-returns-value]
+        late = bench.begin("nap", {"seconds": 0})
+
+        async def held() -> bool:
+            return bool(taken_back)
+
+        await eventually(held, "that its ticket is taken back")
+        os.kill(pid, signal.SIGCONT)
+        await all_succeed([late])
+        assert bench.exits == []
+
+
 async def test_a_child_that_is_stopped_is_found_by_the_deadline_of_its_jobs_and_nobody_is_charged() -> None:
     async with pool(**IO) as bench:
         stopped = bench.begin("nap", {"seconds": 0.3}, seconds=1.0)

@@ -8,7 +8,7 @@ import pytest
 from consumer.core.job import Job
 from consumer.core.ports import Work
 from consumer.worker.catalogue import Sort
-from consumer.worker.kills import ENOUGH, Kills
+from consumer.worker.kills import AT_ONCE, ENOUGH, Kills
 from consumer.worker.run import Run
 
 
@@ -23,6 +23,15 @@ async def test_a_suspect_that_meets_every_kill_is_charged_with_the_last() -> Non
     kills, suspect = Kills(), a_run(1)
     assert [len(kills.meet([suspect], 100.5)) for _ in range(ENOUGH)] == [0] * (ENOUGH - 1) + [1]
     assert kills.pause == pytest.approx(1.5)
+
+
+async def test_the_first_kills_of_a_suspect_let_nobody_wait() -> None:
+    kills, suspect = Kills(), a_run(1)
+    for _ in range(AT_ONCE):
+        kills.meet([suspect], 100.5)
+    assert kills.pause == 0
+    kills.meet([suspect], 100.5)
+    assert kills.pause > 0
 
 
 async def test_a_kill_where_no_suspect_is_clears_it() -> None:
@@ -54,8 +63,8 @@ async def test_an_innocent_whose_only_child_is_killed_again_and_again_is_not_cha
             if next_kill > now + 5:
                 break
             assert not kills.meet([run], next_kill)
-            now = next_kill + kills.pause
+            now, kills.pause = next_kill + kills.pause, 0.0
+            next_kill += every if by_clock else chance.expovariate(1 / every)
             while next_kill < now:
+                kills.meet([], next_kill)
                 next_kill += every if by_clock else chance.expovariate(1 / every)
-                if next_kill < now:
-                    kills.meet([], next_kill)
