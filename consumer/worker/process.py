@@ -87,14 +87,16 @@ def children() -> list[int]:
         return []
 
 
-def kill_group(pid: int, number: int = signal.SIGKILL) -> None:
-    """Signal a child with all that it has started. Its group bears its pid, unless it is too young to have one."""
+def kill_group(pid: int, number: int = signal.SIGKILL) -> bool:
+    """Signal a child with all that it has started. Its group bears its pid, unless it is too young to have one.
+
+    False where there is nobody, or somebody else's process: a program may change its user.
+    """
     for send in (os.killpg, os.kill):
-        try:
+        with suppress(ProcessLookupError, PermissionError):
             send(pid, number)
-        except ProcessLookupError:
-            continue
-        return
+            return True
+    return False
 
 
 def _write(path: str, text: bytes) -> None:

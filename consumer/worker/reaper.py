@@ -62,9 +62,7 @@ class Reaper:
     def _kill_strays(self) -> set[int]:
         """Who left the group of a child, as daemons do, comes to us when that ends, and its own children later."""
         strays = {*process.children()} - self._children - self._residents
-        for pid in strays:
-            process.kill_group(pid)
-        return strays
+        return {pid for pid in strays if process.kill_group(pid)}
 
 
 def _dead() -> int | None:
