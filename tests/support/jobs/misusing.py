@@ -2,17 +2,14 @@
 
 import asyncio
 import contextvars
-import ctypes
 import gc
 import os
 import signal
-import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 from unittest import mock
 
@@ -210,15 +207,6 @@ async def closes_descriptors(_: JobContext) -> str:
 
 
 @misuse
-async def writes_into_sockets(_: JobContext) -> str:
-    await asyncio.sleep(0.01)
-    for descriptor in range(3, 30):
-        with suppress(OSError):
-            socket.socket(fileno=os.dup(descriptor)).send(b"nonsense" * 10)
-    return "done"
-
-
-@misuse
 async def uses_another_context(_: JobContext) -> str:
     context = contextvars.Context()
     await asyncio.create_task(asyncio.sleep(0.01), context=context)
@@ -268,25 +256,8 @@ async def keeps_all_threads(_: JobContext) -> None:
 
 
 @misuse
-async def freezes_a_thread_and_the_loop(_: JobContext) -> None:
-    asyncio.get_running_loop().run_in_executor(None, ctypes.PyDLL(None).sleep, 1000)
-    await asyncio.sleep(1000)
-
-
-@misuse
 async def leaves_a_callback_that_ends_the_process(_: JobContext) -> str:
     asyncio.get_running_loop().call_later(0.05, os._exit, 9)
-    return "done"
-
-
-@misuse
-async def leaves_a_chain_of_callbacks(_: JobContext) -> str:
-    loop = asyncio.get_running_loop()
-
-    def again() -> None:
-        loop.call_soon(again)
-
-    again()
     return "done"
 
 
