@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from io import TextIOWrapper
 from typing import NoReturn
 
 
@@ -12,6 +13,8 @@ def main() -> None:
     if is_daemon and set(sys.argv[2:]) <= {"--json"}:
         # the daemon paints nothing, and typer and structlog would load rich and pygments: 4 MB in every pod
         sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names and messages may have what this terminal has not
     from consumer.cli.commands import app_with  # noqa: PLC0415 see above
 
     app_with(sys.argv[1] if sys.argv[1:] else None)()

@@ -1,12 +1,22 @@
 """Whoever is interrupted says so, but a daemon that has nothing in hand."""
 
+import io
 import signal
 import sys
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
+import typer
 
 from consumer.cli import commands, main
+
+
+@pytest.fixture(autouse=True)
+def _signals_as_before() -> Iterator[None]:
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
+    yield
+    for number, handler in before:
+        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize(
@@ -16,17 +26,18 @@ from consumer.cli import commands, main
 def test_only_a_daemon_that_has_not_begun_is_done_when_it_is_interrupted(
     command: str, number: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def app_with(_: str | None) -> Any:
-        return lambda: signal.raise_signal(number)
-
-    before = [(one, signal.getsignal(one)) for one in (signal.SIGTERM, signal.SIGINT)]
-    monkeypatch.setattr(commands, "app_with", app_with)
+    monkeypatch.setattr(commands, "app_with", lambda _: lambda: signal.raise_signal(number))
     monkeypatch.setattr(sys, "argv", ["consumer", command, "list"])
-    try:
-        with pytest.raises(SystemExit) as left:
-            main.main()
-    finally:
-        for one, handler in before:
-            signal.signal(one, handler)
+    with pytest.raises(SystemExit) as left:
+        main.main()
     assert left.value.code == code
     assert capsys.readouterr().err == ("consumer: interrupted\n" if code else "")
+
+
+def test_a_terminal_that_has_not_all_characters_shows_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = io.TextIOWrapper(io.BytesIO(), "latin-1")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr(commands, "app_with", lambda _: lambda: typer.echo("für 日本"))
+    main.main()
+    terminal.seek(0)
+    assert terminal.read() == "für \\u65e5\\u672c\n"
