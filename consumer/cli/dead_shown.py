@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from typing import Any
+from unicodedata import combining, east_asian_width
 
 import typer
 
@@ -90,9 +91,15 @@ def letter_facts(letter: Letter, *, payload: bool) -> dict[str, Any]:
 def table(rows: Sequence[dict[str, Any]], columns: dict[str, str]) -> None:
     """One line a row, under the titles that `columns` gives to facts."""
     cells = [[*columns.values()], *([_cell(name, row[name]) for name in columns] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
     for line in cells:
-        typer.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+        filled = (cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True))
+        typer.echo("  ".join(filled).rstrip())
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal: wide characters take two, and accents none of their own."""
+    return sum(0 if combining(char) else 1 + (east_asian_width(char) in "WF") for char in text)
 
 
 def _cell(name: str, value: Any) -> str:
