@@ -221,7 +221,8 @@ class IoChild(asyncio.Protocol):
     # living
 
     def _beat(self) -> None:
-        """Each beat is a step that the parent sees."""
+        """Each beat is a step that the parent sees, also by a Python whose steps can't be followed one by one."""
+        self._mark.enter_unknown()
         self._loop.count_strangers()
         self._beating = bool(self._jobs)
         if self._beating:
