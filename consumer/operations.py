@@ -20,7 +20,6 @@ from consumer.core.ports import Parcel, Store
 from consumer.core.row import Row, Status
 from consumer.core.sweep import PROPERTY_LIMIT, request
 from consumer.wiring import broker_of, clock, rules_of, store_of, topology_of
-from schemas import headers
 
 
 async def submit(
@@ -38,7 +37,7 @@ async def submit(
             f"the job can't be submitted: its kind has more than the {PROPERTY_LIMIT} bytes of a property"
         )
     wanted = Row(kind, key, Status.PENDING, payload=body, submitted_at=clock(), due_at=due, deadline=deadline)
-    message = _not_before(request(wanted), due)
+    message = request(wanted)
     job = decode(message, rules_of(settings, "").decode)
     if isinstance(job, Refusal):
         raise SettingsError(f"the job can't be submitted ({job.code}): {job.detail}")
@@ -52,10 +51,6 @@ async def submit(
         if corrects or row.status is Status.PENDING:
             await _publish(settings, message)
     return row
-
-
-def _not_before(message: Message, due: int | None) -> Message:
-    return message if due is None else replace(message, headers={**message.headers, headers.NOT_BEFORE: due})
 
 
 async def _publish(settings: Settings, message: Message) -> None:

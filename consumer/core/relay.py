@@ -23,12 +23,12 @@ def parcel(outgoing: Outgoing, topology: Topology, now: int) -> Parcel:
         Status.PENDING,
         payload=outgoing.payload,
         submitted_at=outgoing.submitted_at,
+        due_at=outgoing.due,
         deadline=outgoing.deadline,
     )
     message = request(row)
-    account = {headers.DUE: outgoing.due, headers.TRACEPARENT: outgoing.traceparent}
-    known = {name: value for name, value in account.items() if value is not None}
-    message = replace(message, headers=message.headers | known)
+    if outgoing.traceparent is not None:
+        message = replace(message, headers={**message.headers, headers.TRACEPARENT: outgoing.traceparent})
     wait = 0 if outgoing.due is None or outgoing.queue is not None else outgoing.due - now
     if wait > 0:
         exchange, routing_key = topology.ladder.route(wait, topology.queue)

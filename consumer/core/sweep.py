@@ -48,6 +48,7 @@ def request(row: Row) -> Message:
     account = {
         headers.SUBMITTED_AT: row.submitted_at,
         headers.IDEMPOTENCY_KEY: None if fits else row.key,
+        headers.NOT_BEFORE: row.due_at if row.status is Status.PENDING else None,
         headers.DEADLINE: row.deadline,
         headers.ATTEMPT: attempt if attempt > 1 else None,
         headers.GENERATION: row.generation or None,

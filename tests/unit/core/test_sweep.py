@@ -58,3 +58,9 @@ def test_a_request_stands_for_the_place_where_its_row_is(row: Row, attempt: int)
 
 def test_the_first_request_of_a_job_carries_nothing_of_ours_but_its_time() -> None:
     assert request(Row("k", "a", Status.PENDING, payload=b"1", submitted_at=5)).headers == {"submitted-at-ms": 5}
+
+
+def test_a_request_for_a_job_that_was_put_off_says_until_when_so_that_this_is_not_taken_as_waiting() -> None:
+    row = Row("k", "a", Status.PENDING, payload=b"1", submitted_at=5, due_at=3_600_005)
+    assert request(row).headers == {"submitted-at-ms": 5, "not-before-ms": 3_600_005}
+    assert "not-before-ms" not in request(replace(row, status=Status.RETRYING)).headers
