@@ -86,16 +86,6 @@ async def test_a_long_key_gets_through(amqp_url: str, sqlite_url: str) -> None:
 
 
 @pytest.mark.any_broker
-async def test_a_job_that_nobody_has_seen_is_unknown(amqp_url: str, sqlite_url: str) -> None:
-    chosen = settings(amqp_url, sqlite_url)
-    refused(await consumer("status", "echo", "never", settings=chosen), UNKNOWN, "'never'")
-    refused(await consumer("status", "echo", "never", "--json", settings=chosen), UNKNOWN, "'never'")
-    odd = await consumer("status", "a\x1b]0;title\x07", "k\x9b2J\u202e", settings=chosen)
-    refused(odd, UNKNOWN)
-    assert not UNPRINTABLE.search(odd.err)
-
-
-@pytest.mark.any_broker
 async def test_what_a_handler_said_can_t_drive_the_terminal(amqp_url: str, sqlite_url: str, tmp_path: Any) -> None:
     (tmp_path / "odd.py").write_text(
         "from typing import Any\n"
@@ -117,16 +107,6 @@ async def test_what_a_handler_said_can_t_drive_the_terminal(amqp_url: str, sqlit
     assert as_json(await consumer("status", "odd.result", "odd.result", "--json", settings=chosen))["result"] == text
 
 
-@pytest.mark.any_broker
-async def test_the_topology_is_shown_from_the_settings_alone(sqlite_url: str) -> None:
-    nowhere = settings(f"amqp://127.0.0.1:{free_port()}/", sqlite_url)
-    plain, told = await gather(
-        consumer("topology", "show", settings=nowhere), consumer("topology", "show", "--json", settings=nowhere)
-    )
-    assert {"jobs.default", "jobs.default.dead"} <= {queue["name"] for queue in as_json(told)["queues"]}
-    assert "queue jobs.default" in good(plain)
-
-
 async def test_the_topology_is_checked_and_declared(amqp_url: str, sqlite_url: str) -> None:
     chosen = settings(amqp_url, sqlite_url)
     missing, told = await gather(
@@ -146,21 +126,6 @@ async def test_the_topology_is_checked_and_declared(amqp_url: str, sqlite_url: s
     assert "as wanted" in good(plain)
     assert [finding["severity"] for finding in as_json(told)["findings"]] == ["not looked at"]
     refused(other, TOPOLOGY, "x-delivery-limit: found 100, wanted 7", "deleted")
-
-
-@pytest.mark.any_broker
-async def test_settings_are_shown_and_checked(amqp_url: str, sqlite_url: str) -> None:
-    chosen = settings(amqp_url, sqlite_url)
-    told, plain, checked, as_data = await gather(
-        *(consumer("config", *arguments, settings=chosen) for arguments in (["show", "--json"], ["show"])),
-        *(consumer("config", *arguments, settings=chosen) for arguments in (["check"], ["check", "--json"])),
-    )
-    shown = as_json(told)
-    assert (shown["queue"], shown["pool"]["processes"]) == ("default", 2)
-    assert "guest" not in json.dumps(shown)
-    assert "pool.processes" in good(plain)
-    assert "valid" in good(checked)
-    assert as_json(as_data) == {"settings": "valid"}
 
 
 async def test_the_doctor_finds_nothing_where_all_is_well(amqp_url: str, sqlite_url: str) -> None:

@@ -1,5 +1,6 @@
-"""What commands say to wrong input before they open or send anything: one sentence, an exit code, and no secret."""
+"""What commands say where no broker is asked: of settings and store, and to wrong input, in one sentence."""
 
+import json
 from pathlib import Path
 from urllib.parse import quote
 
@@ -8,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from consumer.cli.commands import app_with
 
-WRONG = 2
+UNKNOWN, WRONG = 1, 2
 PASSWORD = "S3cr3t!#/@:%41"
 ENCODED = quote(PASSWORD, safe="")
 AWAY = {"BROKER__URL": "amqp://127.0.0.1:1", "STORE__URL": "sqlite:////nowhere/at/all"}
@@ -26,9 +27,14 @@ def said(*arguments: str, **settings: str) -> Result:
     return CliRunner(env=given).invoke(app_with(arguments[0]), list(arguments), prog_name="consumer")
 
 
-def is_one_sentence(result: Result, words: str) -> None:
+def good(result: Result) -> str:
+    assert (result.exit_code, result.stderr) == (0, ""), result.output
+    return result.stdout
+
+
+def is_one_sentence(result: Result, words: str, code: int = WRONG) -> None:
     told = result.stdout + result.stderr
-    assert (result.exit_code, result.stdout) == (WRONG, ""), told
+    assert (result.exit_code, result.stdout) == (code, ""), told
     assert result.stderr.startswith("consumer: "), told
     assert result.stderr.count("\n") == 1, told
     assert words in result.stderr
@@ -123,3 +129,26 @@ WRONG_LETTERS = {
 def test_a_wrong_word_about_dead_letters_is_one_sentence(words: tuple[str, ...], wrong: str, tmp_path: Path) -> None:
     """The store is asked, the broker isn't."""
     is_one_sentence(said("dead", *words, STORE__URL=f"sqlite:///{tmp_path}/jobs.sqlite3"), wrong)
+
+
+def test_settings_are_shown_and_checked() -> None:
+    url = {"BROKER__URL": f"amqp://guest:{ENCODED}@127.0.0.1:1/", "POOL__PROCESSES": "2"}
+    shown = json.loads(told := good(said("config", "show", "--json", **url)))
+    assert (shown["queue"], shown["pool"]["processes"]) == ("default", 2)
+    assert "S3cr3t" not in told + (plain := good(said("config", "show", **url)))
+    assert "pool.processes" in plain
+    assert "valid" in good(said("config", "check", **url))
+    assert json.loads(good(said("config", "check", "--json", **url))) == {"settings": "valid"}
+
+
+def test_the_topology_is_shown_from_the_settings_alone() -> None:
+    told = json.loads(good(said("topology", "show", "--json")))
+    assert {"jobs.default", "jobs.default.dead"} <= {queue["name"] for queue in told["queues"]}
+    assert "queue jobs.default" in good(said("topology", "show"))
+
+
+@pytest.mark.parametrize(
+    "job", [("echo", "never"), ("echo", "never", "--json"), ("a\x1b]0;title\x07", "k\x9b2J\u202e")]
+)
+def test_a_job_that_nobody_has_seen_is_unknown(job: tuple[str, ...], tmp_path: Path) -> None:
+    is_one_sentence(said("status", *job, STORE__URL=f"sqlite:///{tmp_path}/jobs.sqlite3"), "no job of kind", UNKNOWN)
