@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from consumer.worker.catalogue import Offer
 
 _log = structlog.get_logger("consumer.worker")
-_PATIENCE = 0.2
+_PATIENCE = 0.1
 """Seconds to the next child at the most, where the last ones died under their jobs: one costs a fork of 20 ms."""
 
 

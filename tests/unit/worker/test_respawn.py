@@ -21,10 +21,10 @@ def test_deaths_in_vain_make_each_start_later_up_to_a_cap() -> None:
 
 
 def test_a_child_costs_so_little_that_the_next_one_comes_soon_however_many_died() -> None:
-    respawn = Respawn(patience=0.4)
+    respawn = Respawn(patience=0.1)
     for _ in range(40):
         respawn.died_in_vain()
-    assert respawn.delay == 0.4
+    assert respawn.delay == 0.1
     for _ in range(40):
         respawn.failed_to_start()
     assert respawn.delay == 5
