@@ -1,6 +1,5 @@
 """`consumer dead`: looking at dead letters, and carrying them to a file and back."""
 
-import asyncio
 import os
 import sys
 from contextlib import suppress
@@ -14,6 +13,7 @@ from config.settings import Settings
 from consumer.cli import dead_out
 from consumer.cli.dead_filters import Choice, filtered
 from consumer.cli.dead_shown import ENTRIES, GROUPS, entry_facts, group_facts, letter_facts, table
+from consumer.cli.interrupts import finish
 from consumer.cli.output import AsJson, errors_as_sentences, fail, printable, settings, show
 from consumer.core.letter_index import Wanted
 from consumer.core.letter_lines import line_of
@@ -45,10 +45,10 @@ def list_letters(
         if groups and (after or oldest_first):
             fail("--groups has one order and one page: leave out --after and --oldest-first", 2)
         if groups:
-            listed = asyncio.run(looks.groups(chosen, wanted, limit))
+            listed = finish(looks.groups(chosen, wanted, limit))
             rows, name, columns = [group_facts(group) for group in listed.groups], "groups", GROUPS
         else:
-            listed = asyncio.run(looks.page(chosen, wanted, limit, after or None, oldest_first=oldest_first))
+            listed = finish(looks.page(chosen, wanted, limit, after or None, oldest_first=oldest_first))
             rows, name, columns = [entry_facts(entry) for entry in listed.entries], "letters", ENTRIES
         if as_json:
             show({name: rows, "count": listed.count, "difference": listed.difference or None}, as_json)
@@ -67,7 +67,7 @@ def show_letter(
 ) -> None:
     """Show all that is known of one letter, without its payload."""
     with errors_as_sentences():
-        letter = asyncio.run(looks.show(settings(), letter_id))
+        letter = finish(looks.show(settings(), letter_id))
         show(letter_facts(letter, payload=payload), as_json)
 
 
@@ -83,7 +83,7 @@ def export(
         chosen = settings()
         wanted = choice.wanted(chosen)
         if not output:
-            asyncio.run(_write(chosen, wanted, sys.stdout))
+            finish(_write(chosen, wanted, sys.stdout))
             return
         try:
             count = _write_file(chosen, wanted, Path(output))
@@ -104,11 +104,11 @@ async def _write(chosen: Settings, wanted: Wanted, file: IO[str]) -> int:
 def _write_file(chosen: Settings, wanted: Wanted, path: Path) -> int:
     if path.exists() and not path.is_file():  # a device or a pipe, which nothing may take the place of
         with path.open("w") as file:
-            return asyncio.run(_write(chosen, wanted, file))
+            return finish(_write(chosen, wanted, file))
     path = path.resolve()  # what a link leads to
     with NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         try:
-            count = asyncio.run(_write(chosen, wanted, file))
+            count = finish(_write(chosen, wanted, file))
             os.fsync(file.fileno())
             Path(file.name).rename(path)
         except BaseException:
@@ -130,7 +130,7 @@ def bring_back(
             with path.open(encoding="ascii") as lines:
                 transfer.check(chosen, path.name, lines)
                 lines.seek(0)
-                brought = asyncio.run(transfer.bring_back(chosen, lines))
+                brought = finish(transfer.bring_back(chosen, lines))
         except OSError as error:
             fail(f"{path} can't be read: {error.strerror}", 2)
         except UnicodeDecodeError:
@@ -145,5 +145,5 @@ def index(as_json: AsJson = False) -> None:
     This is the one look that takes every letter in hand once and gives it back: the broker counts a delivery of each.
     """
     with errors_as_sentences():
-        compared = asyncio.run(reindex(settings()))
+        compared = finish(reindex(settings()))
         show({"found": compared.found, "added": compared.added, "missing": compared.missing}, as_json)

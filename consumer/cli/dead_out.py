@@ -1,6 +1,5 @@
 """`consumer dead redrive`, `purge` and `edit`: what takes letters out of the dead-letter queue."""
 
-import asyncio
 import math
 import sys
 from typing import Annotated
@@ -10,6 +9,7 @@ import typer
 from config.settings import Settings
 from consumer.cli.dead_filters import Choice
 from consumer.cli.dead_shown import GROUPS, group_facts, table
+from consumer.cli.interrupts import finish
 from consumer.cli.jobs import json_of
 from consumer.cli.output import AsJson, errors_as_sentences, fail, printable, settings, show
 from consumer.core.letter_index import Wanted
@@ -50,10 +50,10 @@ def redrive(
             canary=None if canary is None else Canary(canary, canary_timeout),
         )
         if dry_run:
-            plan = asyncio.run(redrives.plan(chosen, order))
+            plan = finish(redrives.plan(chosen, order))
             show({"would_be_redriven": plan.sent, "redriven_too_often": plan.capped}, as_json)
             return
-        done = asyncio.run(redrives.redrive(chosen, order))
+        done = finish(redrives.redrive(chosen, order))
         show({"redriven": done.sent, "redriven_too_often": done.capped}, as_json)
 
 
@@ -71,7 +71,7 @@ def purge(
         if yes and choice.is_everything and not all_of_them:
             fail("--yes wants ids, a filter or --all: a list of ids that came out empty would purge all letters", 2)
         if dry_run or not yes:
-            listed = asyncio.run(looks.groups(chosen, wanted, SHOWN_GROUPS))
+            listed = finish(looks.groups(chosen, wanted, SHOWN_GROUPS))
             groups = [group_facts(group) for group in listed.groups]
             if as_json:
                 show({"would_be_purged": listed.count, "groups": groups}, as_json)
@@ -81,7 +81,7 @@ def purge(
                 show({"would_be_purged": listed.count}, as_json)
                 return
             _confirm(listed.count)
-        purged = asyncio.run(purges.purge(chosen, purges.Purge(wanted, printable(str(choice)), until)))
+        purged = finish(purges.purge(chosen, purges.Purge(wanted, printable(str(choice)), until)))
         show({"purged": purged}, as_json)
 
 
@@ -94,7 +94,7 @@ def edit(
     with errors_as_sentences():
         chosen = settings()
         body = json_of(payload, chosen)
-        letter = asyncio.run(edits.edit(chosen, letter_id, body))
+        letter = finish(edits.edit(chosen, letter_id, body))
         show({"id": letter.id, "state": str(letter.state), "kind": letter.kind, "key": letter.key}, as_json)
 
 
@@ -102,7 +102,7 @@ def _wanted(chosen: Settings, choice: Choice) -> Wanted:
     """Letters that are named one by one must be there, so that a slip of the pen is told before anything is done."""
     wanted = choice.wanted(chosen)
     if wanted.ids is not None:
-        asyncio.run(looks.check_dead(chosen, wanted.ids))
+        finish(looks.check_dead(chosen, wanted.ids))
     return wanted
 
 

@@ -1,11 +1,11 @@
 """`consumer doctor`: is everything there that the daemon needs?"""
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import typer
 
+from consumer.cli.interrupts import finish
 from consumer.cli.output import AsJson, errors_as_sentences, settings, show
 from consumer.core.findings import Finding, Severity
 from consumer.doctor import Part, examine
@@ -18,7 +18,7 @@ WIDTH = max(map(len, MARKS.values()))
 def doctor(as_json: AsJson = False) -> None:
     """Check settings, job modules, store, broker and topology; exit code 1 where something is wrong."""
     with errors_as_sentences():
-        parts = asyncio.run(examine(settings()))
+        parts = finish(examine(settings()))
         show({part.name: _plain(part) for part in parts}, as_json, [line for part in parts for line in _lines(part)])
         if not all(part.well for part in parts):
             raise typer.Exit(UNWELL)

@@ -1,6 +1,5 @@
 """`consumer submit`, `consumer status` and `consumer cancel`."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 from uuid import uuid4
@@ -9,6 +8,7 @@ import typer
 
 from config.settings import Settings
 from consumer import operations
+from consumer.cli.interrupts import finish
 from consumer.cli.output import AsJson, errors_as_sentences, fail, settings, show
 from consumer.cli.when import after, at, moment
 from consumer.core.errors import SettingsError
@@ -34,7 +34,7 @@ def submit(
         due, until = _due(delay, not_before), _until(deadline)
         chosen = settings()
         body = json_of(payload, chosen)
-        row = asyncio.run(operations.submit(chosen, kind, key or str(uuid4()), body, due, until))
+        row = finish(operations.submit(chosen, kind, key or str(uuid4()), body, due, until))
         show(describe(row), as_json, [("submitted", f"{row.kind} {row.key}"), ("status", str(row.status))])
 
 
@@ -45,7 +45,7 @@ def status(
 ) -> None:
     """Show what the store knows of a job. Exit code 1: it has never been seen, or its row was pruned."""
     with errors_as_sentences():
-        row = asyncio.run(operations.find(settings(), kind, key))
+        row = finish(operations.find(settings(), kind, key))
         if row is None:
             fail(f"no job of kind '{kind}' with key '{key}' has been seen by this store", UNKNOWN)
         show(describe(row), as_json)
@@ -61,7 +61,7 @@ def cancel(
     A running one is ended within about a second, a failed one can't be redriven. Exit code 1: it has succeeded.
     """
     with errors_as_sentences():
-        row = asyncio.run(operations.cancel(settings(), kind, key))
+        row = finish(operations.cancel(settings(), kind, key))
         if row.status is not Status.CANCELLED:
             fail(
                 f"the job of kind '{kind}' with key '{key}' has {row.status} already: there is nothing to cancel", OVER

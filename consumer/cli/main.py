@@ -1,5 +1,6 @@
 """The command `consumer`. Heavy imports come after the signal handler, so that an early SIGTERM ends cleanly."""
 
+import os
 import signal
 import sys
 from io import TextIOWrapper
@@ -26,6 +27,6 @@ def _leave(*_: object) -> NoReturn:
 
 
 def _break_off(number: int, _: object) -> NoReturn:
-    """A command that was half-way must not look like one that came to its end."""
+    """At once: whoever reads the settings at this moment may take an exception for a fault in them."""
     sys.stderr.write("consumer: interrupted\n")
-    sys.exit(128 + number)
+    os._exit(128 + number)

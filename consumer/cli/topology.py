@@ -1,6 +1,5 @@
 """`consumer topology`: what must be on the broker."""
 
-import asyncio
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -8,6 +7,7 @@ import typer
 
 from consumer import operations, wiring
 from consumer.cli.doctor import lines, plain
+from consumer.cli.interrupts import finish
 from consumer.cli.output import AsJson, errors_as_sentences, fail, settings, show
 from consumer.core.errors import TopologyError
 from consumer.core.findings import MANY, Severity
@@ -31,7 +31,7 @@ def show_topology(as_json: AsJson = False) -> None:
 def check(as_json: AsJson = False) -> None:
     """Compare the broker with the settings and change nothing; exit code 4 where they differ."""
     with errors_as_sentences():
-        broker = asyncio.run(look_at_broker(settings()))
+        broker = finish(look_at_broker(settings()))
         findings = [*broker.findings(), *broker.topology_findings()]
         differs = any(finding.severity is Severity.FAULT for finding in findings)
         verdict = "differs" if differs else "as wanted"
@@ -45,7 +45,7 @@ def check(as_json: AsJson = False) -> None:
 def declare(as_json: AsJson = False) -> None:
     """Declare what is missing; what differs is reported and left alone."""
     with errors_as_sentences():
-        faults = asyncio.run(operations.declare_topology(settings()))
+        faults = finish(operations.declare_topology(settings()))
         if as_json:
             show({"topology": "differs" if faults else "declared", "faults": faults}, as_json=True)
         elif not faults:
@@ -65,7 +65,7 @@ def migrate_from(
 ) -> None:
     """Lead all routes to the queues of this version, and move there what is in the old ones; deletes nothing."""
     with errors_as_sentences():
-        report = asyncio.run(migrate(settings(), version, dry_run=dry_run))
+        report = finish(migrate(settings(), version, dry_run=dry_run))
         show(_report(report), as_json, _report_lines(report))
         if report.remains:
             raise typer.Exit(UNFINISHED)

@@ -1,6 +1,7 @@
 """Whoever is interrupted says so, but a daemon that has nothing in hand."""
 
 import io
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ def test_only_a_daemon_that_has_not_begun_is_done_when_it_is_interrupted(
 ) -> None:
     monkeypatch.setattr(commands, "app_with", lambda _: lambda: signal.raise_signal(number))
     monkeypatch.setattr(sys, "argv", ["consumer", command, "list"])
+    monkeypatch.setattr(os, "_exit", sys.exit)
     with pytest.raises(SystemExit) as left:
         main.main()
     assert left.value.code == code
