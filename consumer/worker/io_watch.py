@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from consumer.worker.blame import only_one
-from consumer.worker.procfs import is_stopped
+from consumer.worker.procfs import is_dead, is_stopped
 from consumer.worker.run import Run
 
 EVERY = 0.05
@@ -89,8 +89,12 @@ class IoWatch:
                 run.started += EVERY
                 run.cancelled_at += EVERY
         if self._hurry(now) or self._still * EVERY >= self._stall:
-            stopped = self._still >= _STILL and is_stopped(self._member.pid)
+            stopped = self._still >= _STILL and self._is_stopped_or_dead()
             self._member.give_up(self._mark.at_itself if stopped else self._guilty(), stopped=stopped)
+
+    def _is_stopped_or_dead(self) -> bool:
+        """It was not any run that kept the loop; the death we may have no word of yet."""
+        return is_stopped(self._member.pid) or is_dead(self._member.pid)
 
     def _count_still_looks(self) -> None:
         """Looks and not seconds: where the daemon itself was stopped, they don't count."""

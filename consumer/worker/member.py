@@ -21,7 +21,7 @@ from consumer.worker.follow_ups import FRAME_LIMIT, decoded
 from consumer.worker.nursery import Birth, Death, Nursery
 from consumer.worker.outlet import Outlet
 from consumer.worker.process import kill_group
-from consumer.worker.procfs import resident
+from consumer.worker.procfs import is_dead, resident
 from consumer.worker.run import Run
 from consumer.worker.service import Service
 from consumer.worker.suspects import ZYGOTE_DIED
@@ -243,7 +243,7 @@ class Member(asyncio.Protocol, ABC):
             self._gone(self._death)
 
     def _end_the_mute(self) -> None:
-        if self._death is None:
+        if self._death is None and not is_dead(self.pid):
             self.kill("crash")
 
     def _died(self, death: asyncio.Future[Death]) -> None:

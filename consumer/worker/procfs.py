@@ -20,6 +20,11 @@ def is_stopped(pid: int) -> bool:
     return state(pid) in ("T", "t")
 
 
+def is_dead(pid: int) -> bool:
+    """Though nobody may have asked yet how it ended."""
+    return state(pid) in ("", "Z")
+
+
 def waits(pid: int) -> bool:
     """For something to happen, and not for a processor."""
     return state(pid) == "S"

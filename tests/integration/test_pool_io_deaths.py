@@ -12,8 +12,8 @@ import pytest
 from consumer.core.outcome import Crashed, Interrupted, Outcome, Succeeded, TimedOut
 from consumer.worker import kills
 from schemas.codes import Code
-from tests.support.pools import Bench, pool
-from tests.support.waiting import eventually
+from tests.support.pools import Bench, pool, zygote_of
+from tests.support.waiting import elapse, eventually
 
 IO: dict[str, Any] = {"modules": ("waiting", "unruly")}
 
@@ -80,6 +80,20 @@ async def test_a_job_whose_kills_nobody_sees_is_charged_in_the_end_and_its_neigh
         assert "was killed by SIGKILL" in guilty.fault.message
         await all_succeed(neighbours)
         assert bench.exits.count("crash") == 4 + 3
+
+
+async def test_a_kill_that_is_heard_of_late_is_still_no_doing_of_the_job_that_was_alone_there() -> None:
+    async with pool(**IO) as bench:
+        suspect = bench.begin("nap", {"seconds": 0.3})
+        await until_running(bench, 1)
+        [child] = bench.pool._crew.members
+        child.queue[0].ends = 4
+        zygote = zygote_of(child.pid)
+        os.kill(zygote, signal.SIGSTOP)
+        os.kill(child.pid, signal.SIGKILL)
+        await elapse(0.5)
+        os.kill(zygote, signal.SIGCONT)
+        await all_succeed([suspect])
 
 
 async def test_a_job_whose_time_is_over_has_timed_out_whoever_ends_its_child() -> None:

@@ -147,8 +147,11 @@ async def test_a_thread_that_lets_no_other_run_is_found_where_it_is_the_only_one
     assert (alone.child.guilty, together.child.guilty) == ({1}, set())
 
 
-async def test_nobody_is_charged_where_the_child_was_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(io_watch, "is_stopped", lambda pid: pid == 1)
+@pytest.mark.parametrize("what", ["is_stopped", "is_dead"])
+async def test_nobody_is_charged_where_the_child_was_stopped_or_is_dead(
+    what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(io_watch, what, lambda pid: pid == 1)
     world = World(1.0, 60.0)
     world.child.moves, world.child.who = False, 1
     world.passes(10)

@@ -3,7 +3,7 @@ import signal
 import subprocess
 from mmap import mmap
 
-from consumer.worker.procfs import is_stopped, own_memory, resident, waits
+from consumer.worker.procfs import is_dead, is_stopped, own_memory, resident, waits
 from tests.support.waiting import until
 
 NOBODY = 2**22 + 1
@@ -16,7 +16,10 @@ def test_a_process_that_is_stopped_is_told_from_one_that_runs_and_from_none() ->
         assert not is_stopped(program.pid)
         os.kill(program.pid, signal.SIGSTOP)
         until(lambda: is_stopped(program.pid), "a stopped process")
+        assert not is_dead(program.pid)
         program.kill()
+        until(lambda: is_dead(program.pid), "a dead process that nobody has asked for")
+    assert is_dead(NOBODY)
     assert not waits(NOBODY)
     assert not is_stopped(NOBODY)
 
