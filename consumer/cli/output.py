@@ -1,9 +1,11 @@
 """What commands print: a table for people or JSON for programs; and how they fail: one sentence, no traceback."""
 
+import errno
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import StringIO
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -12,6 +14,7 @@ from config.logging import configure
 from config.settings import Settings, load
 from consumer.core.errors import ConsumerError, SettingsError
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
@@ -32,6 +35,11 @@ def errors_as_sentences() -> Iterator[None]:
         yield
     except ConsumerError as error:
         fail(str(error), error.exit_code)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        sys.stdout = StringIO()  # what it still holds could only fail once more, at the very end
+        fail(f"the output can't be written: {error.strerror}", 1)
 
 
 def fail(sentence: str, code: int) -> NoReturn:
