@@ -115,8 +115,7 @@ async def test_each_job_pays_for_its_own_cpu_time() -> None:
         spinning, napping = await asyncio.gather(bench.run("spins", 0.3), bench.run("nap", {"seconds": 0.2}))
     assert isinstance(spinning, Succeeded)
     assert isinstance(napping, Succeeded)
-    assert spinning.usage.cpu_seconds > 0.1
-    assert napping.usage.cpu_seconds < 0.05
+    assert spinning.usage.cpu_seconds > 4 * napping.usage.cpu_seconds
 
 
 async def test_tasks_that_a_job_leaves_behind_end_with_it(tmp_path: Path) -> None:

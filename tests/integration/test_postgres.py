@@ -76,8 +76,8 @@ async def test_eight_starters_migrate_one_empty_database(postgres_url: str) -> N
 async def test_a_migration_may_take_longer_than_any_other_statement(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_open, "COMMAND_SECONDS", 0.2)
-    monkeypatch.setattr(postgres_open, "scripts", lambda _: [("slow", "SELECT pg_sleep(0.4)")])
+    monkeypatch.setattr(postgres_open, "COMMAND_SECONDS", 0.5)
+    monkeypatch.setattr(postgres_open, "scripts", lambda _: [("slow", "SELECT pg_sleep(0.7)")])
     async with opened(postgres_url), connected(postgres_url) as connection:
         assert await connection.fetchval("SELECT name FROM consumer_migrations") == "slow"
 
@@ -174,7 +174,7 @@ async def test_a_server_that_is_stopped_and_started_is_used_again() -> None:
 async def test_a_server_that_is_silent_is_unavailable_after_a_bounded_time(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_open, "COMMAND_SECONDS", 0.1)
+    monkeypatch.setattr(postgres_open, "COMMAND_SECONDS", 0.5)
     async with opened(postgres_url) as store, connected(postgres_url) as other:
         ref = await run_of(store, claim_of())
         async with other.transaction():

@@ -129,7 +129,7 @@ async def test_a_claim_whose_commit_was_not_heard_of_runs_when_it_is_asked_for_a
 
 async def test_a_statement_that_the_server_gives_up_is_unavailable_and_works_later(postgres_url: str) -> None:
     async with connected(postgres_url) as other:
-        await other.execute(f"ALTER DATABASE {database_of(postgres_url)} SET statement_timeout = '50ms'")
+        await other.execute(f"ALTER DATABASE {database_of(postgres_url)} SET statement_timeout = '500ms'")
         async with opened(postgres_url) as store:
             ref = await run_of(store, claim_of())
             async with other.transaction():
