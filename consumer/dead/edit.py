@@ -22,7 +22,7 @@ async def edit(settings: Settings, letter_id: str, payload: bytes) -> Letter:
     rules = rules_of(settings, "").decode
     copier = Copier(topology_of(settings), "edit")
     async with closing_store(settings) as store:
-        [letter] = await looks.dead(store.letters, [letter_id])
+        [letter] = await looks.dead(store.letters, settings.queue, [letter_id])
         await _check(settings, corrected(letter.message, payload, rules), rules)
         async with publishing(settings) as publisher, desk(settings, store) as at:
 

@@ -81,13 +81,15 @@ async def known(index: LetterIndex, ids: Collection[str]) -> Sequence[Letter]:
 
 async def check_dead(settings: Settings, ids: Collection[str]) -> None:
     async with closing_store(settings) as store:
-        await dead(store.letters, ids)
+        await dead(store.letters, settings.queue, ids)
 
 
-async def dead(index: LetterIndex, ids: Collection[str]) -> Sequence[Letter]:
-    """Likewise for those that are in the queue no more."""
+async def dead(index: LetterIndex, queue: str, ids: Collection[str]) -> Sequence[Letter]:
+    """Likewise for those that are of another queue, or in the queue no more."""
     letters = await known(index, ids)
     for letter in letters:
+        if letter.queue != queue:
+            raise SettingsError(f"letter {letter.id} is one of queue '{letter.queue}', and this is '{queue}'")
         if letter.state is not State.DEAD:
             raise SettingsError(f"letter {letter.id} is {letter.state}: it is in the queue no more")
     return letters
