@@ -39,9 +39,9 @@ async def watch(store: Store, sent: Sequence[Letter], canary: Canary, interrupte
 
 
 async def _has_succeeded(store: Store, letter: Letter) -> bool:
-    row = None
-    if letter.kind is not None and letter.key is not None:
-        row = await store.find(letter.kind, letter.key)
+    if letter.kind is None or letter.key is None:
+        raise Unfinished(f"the canary stopped: nobody sees what becomes of letter {letter.id} ({_name(letter)})")
+    row = await store.find(letter.kind, letter.key)
     answer = outcome_of(row, letter.generation + 1)
     if answer is False:
         assert row is not None
