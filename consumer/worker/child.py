@@ -10,6 +10,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import NoReturn
 
+from consumer.worker import process
 from consumer.worker.execute import Executor, Limits
 from consumer.worker.guard import HALF_DONE, Guard
 from consumer.worker.loading import Kind
@@ -29,11 +30,11 @@ def live(
 ) -> None:
     """Be a child of the pool, in a process that was just forked, until the parent lets go of us."""
     os.setpgid(0, 0)
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+    process.mind_no_signals()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     timer = RunTimer(limits.cpu)
     timer.install()
+    process.let_copies_end()
     executor = Executor(kinds, limits, timer, Backstage.in_child(tickets, limits.log, place, one_by_one=True))
     seen = Mark(mark)
     os.close(mark)

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, cast
 
-from consumer.worker import failure
+from consumer.worker import failure, process
 from consumer.worker.context import JobContext
 from consumer.worker.execute import Limits
 from consumer.worker.failure import Refused
@@ -46,10 +46,10 @@ def live(
 ) -> None:
     """Be an io child of the pool, in a process that was just forked, until the parent lets go of us."""
     os.setpgid(0, 0)
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    for number in (signal.SIGTERM, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF):
-        signal.signal(number, lambda *_: None)  # of a service manager, or a timer left behind; SIG_IGN is inherited
+    process.mind_no_signals()
+    process.let_copies_end()
+    for number in (signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF):
+        signal.signal(number, lambda *_: None)  # of a timer left behind; SIG_IGN is inherited
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     seen = Mark(mark)
     os.close(mark)

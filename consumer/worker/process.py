@@ -13,6 +13,8 @@ _DATA_FIELD = 5
 _KIBIBYTE = 1024
 _OOM_SCORE = "/proc/self/oom_score_adj"
 _VICTIM_FIRST = 500
+_FOR_EVERYBODY = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
+"""What a terminal or a service manager sends to all processes."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -31,6 +33,35 @@ def outlive_the_parent() -> None:
 def adopt_orphans() -> None:
     """Become the parent of what a descendant starts and leaves, as daemons do, instead of the container's init."""
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def mind_no_signals() -> None:
+    """In a child, those for everybody. Not by SIG_IGN, which the programs that a job starts would inherit."""
+    for number in _FOR_EVERYBODY:
+        signal.signal(number, lambda *_: None)
+
+
+def let_copies_end() -> None:
+    """What a job forks, as multiprocessing does, inherits our handlers, and is to end as any process does.
+
+    Meanwhile the signals are blocked: what comes to a copy before its first line would be forgotten.
+    """
+    ours = {number: signal.getsignal(number) for number in _FOR_EVERYBODY}
+    masks = []
+
+    def block() -> None:
+        masks.append(signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_EVERYBODY))
+
+    def unblock() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, masks.pop())
+
+    def become_ordinary() -> None:
+        for number, handler in ours.items():
+            if signal.getsignal(number) is handler:
+                signal.signal(number, signal.SIG_DFL)
+        unblock()
+
+    os.register_at_fork(before=block, after_in_parent=unblock, after_in_child=become_ordinary)
 
 
 def die_before_the_parent() -> None:

@@ -69,7 +69,6 @@ class RunTimer:
         """Only a job that is out of time is ended by SIGTERM.
 
         A service manager that stops the daemon sends it to every process; jobs must be able to finish then.
-        No SIG_IGN, for programs that a job starts would inherit it.
         """
         if self._in_run and self.verdict is not None:
             signal.signal(number, signal.SIG_DFL)

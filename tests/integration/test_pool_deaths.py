@@ -185,6 +185,11 @@ async def test_a_job_that_forks_gives_one_result() -> None:
         assert (bench.exits, bench.pool.pids) == ([], [pid])
 
 
+async def test_what_a_job_starts_ends_by_the_signals_that_any_process_ends_by() -> None:
+    async with pool(processes=1) as bench:
+        assert await bench.result("ends_its_helpers", seconds=5) == [-signal.SIGTERM, -signal.SIGINT]
+
+
 async def test_the_death_of_the_zygote_charges_nobody_and_a_new_one_takes_over() -> None:
     async with pool() as bench:
         running = [bench.begin("sleep", {"seconds": 30}) for _ in range(2)]

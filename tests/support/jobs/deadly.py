@@ -1,10 +1,12 @@
 """Jobs that take their child with them, or try to."""
 
 import ctypes
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -98,6 +100,19 @@ def forks_a_copy_that(payload: str) -> str:
             if not Path(f"/proc/self/fd/{number}").is_socket():
                 os.close(number)
     return "copy"
+
+
+@job("ends_its_helpers", timeout=10)
+def ends_its_helpers(payload: Any) -> list[int | None]:
+    """A copy of us and a program, by signals that we don't mind ourselves."""
+    copies = [multiprocessing.get_context("fork").Process(target=time.sleep, args=(1000,)) for _ in range(20)]
+    for copy in copies:
+        copy.start()
+        copy.terminate()
+        copy.join()
+    with subprocess.Popen(["sleep", "1000"]) as program:
+        program.send_signal(signal.SIGINT)
+    return [*{copy.exitcode for copy in copies}, program.returncode]
 
 
 @job("closes_everything", timeout=10)
