@@ -52,10 +52,8 @@ def _too_late(job: Job, policy: KindPolicy | None, when: int) -> DeadLetter | No
     last = job.deadline if policy is None else last_moment(job, policy.retry, when)
     if last is None or when < last:
         return None
-    over = "deadline" if last == job.deadline else "time budget of its kind"
-    return DeadLetter(
-        Fault(Code.DEADLINE_EXCEEDED, "DeadlineExceeded", f"the job's {over} was over before it could start")
-    )
+    limit = "before its deadline" if last == job.deadline else "within the time budget of its kind"
+    return DeadLetter(Fault(Code.DEADLINE_EXCEEDED, "DeadlineExceeded", f"the job could not start {limit}"))
 
 
 def _not_due(job: Job, policy: KindPolicy | None, rules: AdmissionRules, now: int) -> Disposition | None:
