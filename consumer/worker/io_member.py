@@ -51,7 +51,8 @@ class IoMember(Member):
 
     def hold(self) -> None:
         taken = self.steal()
-        self.stolen_from = bool(self.queue)  # else nothing would look whether it moves again
+        self.stolen_from = True
+        self._outlet.write(head(Type.CANCEL, 0))  # of no job: something to do, to be seen at when it moves again
         self._listener.runs_back(taken)
 
     def release(self) -> None:

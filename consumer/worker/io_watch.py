@@ -27,6 +27,8 @@ class Mark(Protocol):
 
 
 class Watched(Protocol):
+    stolen_from: bool
+
     @property
     def pid(self) -> int: ...
     @property
@@ -77,7 +79,7 @@ class IoWatch:
 
     def _ring(self) -> None:
         self._timer = None
-        if self._member.running:
+        if self._member.running or self._member.stolen_from:
             self.look(self._loop.time())
             self.start()
 

@@ -210,22 +210,18 @@ async def test_what_was_sent_to_a_loop_that_is_held_up_goes_to_another_child() -
         blocking.cancel()
 
 
-async def test_a_child_that_was_too_slow_to_take_its_only_ticket_gets_it_again_when_it_moves() -> None:
-    async with pool(**IO) as bench:
-        [pid] = bench.pool.pids
-        [child] = bench.pool._crew.members
-        os.kill(pid, signal.SIGSTOP)
-        taken_back: list[int] = []
-        steal = child.steal
-        child.steal = lambda: [taken_back.append(run.id) or run for run in steal()]  # type: ignore[method-assign, func-returns-value]
-        late = bench.begin("nap", {"seconds": 0})
+async def test_what_a_slow_child_did_not_take_goes_to_another_and_it_gets_more_when_it_moves() -> None:
+    async with pool(**IO, io_processes=2) as bench:
+        slow, other = bench.pool._crew.members
+        os.kill(slow.pid, signal.SIGSTOP)
+        async with asyncio.timeout(4):
+            assert await all_succeed(naps(bench, 4, seconds=0)) == {other.pid}
+        os.kill(slow.pid, signal.SIGCONT)
 
-        async def held() -> bool:
-            return bool(taken_back)
+        async def moves() -> bool:
+            return slow.pid in await all_succeed(naps(bench, 4, seconds=0.01))
 
-        await eventually(held, "that its ticket is taken back")
-        os.kill(pid, signal.SIGCONT)
-        await all_succeed([late])
+        await eventually(moves, "that it gets jobs again")
         assert bench.exits == []
 
 

@@ -20,6 +20,7 @@ class Child:
 
     running: list[Run]
     pid: int = 1
+    stolen_from: bool = False
     steps: int = 0
     who: int = 0
     in_threads: frozenset[int] = frozenset()
