@@ -32,12 +32,6 @@ JOBS = {
 """A job in each place, by its key."""
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store_url(request: pytest.FixtureRequest) -> str:
-    url: str = request.getfixturevalue(f"{request.param}_url")
-    return url
-
-
 @asynccontextmanager
 async def opened(store_url: str) -> AsyncIterator[Store]:
     store = await open_store(store_url)
@@ -82,14 +76,14 @@ async def put_in_their_places(producer: Producer, marks: Marks, store_url: str) 
 
 
 async def test_a_job_that_is_cancelled_never_runs_again_wherever_it_was(
-    amqp_url: str, store_url: str, marks: Marks
+    amqp_url: str, postgres_url: str, marks: Marks
 ) -> None:
-    chosen = settings(amqp_url, store_url, POOL__PROCESSES="1")
+    chosen = settings(amqp_url, postgres_url, POOL__PROCESSES="1")
     async with Producer(amqp_url) as producer:
         async with Daemon(chosen) as daemon:
             await daemon.ready()
-            await put_in_their_places(producer, marks, store_url)
-            async with opened(store_url) as store:
+            await put_in_their_places(producer, marks, postgres_url)
+            async with opened(postgres_url) as store:
                 await shows_its_progress(chosen, store)
                 for key in JOBS.keys() - {"running"}:
                     await store.cancel(JOBS[key], key, "a test")
@@ -101,14 +95,14 @@ async def test_a_job_that_is_cancelled_never_runs_again_wherever_it_was(
             assert {line["key"] for line in settled} == JOBS.keys() - {"unseen"}
             assert [mark.key for mark in marks.all] == ["retrying", "running"]
             await producer.submit("mark", marks.payload, "after")
-            await has_status(store_url, "after", "succeeded")
+            await has_status(postgres_url, "after", "succeeded")
         async with Daemon(chosen) as daemon:
             for key, kind in JOBS.items():
                 await producer.submit(kind, marks.payload, key)
             await daemon.logged(duplicate, len(JOBS))
             daemon.terminate()
             assert await daemon.wait() == 0
-        found = await rows(store_url)
+        found = await rows(postgres_url)
         assert {key: found[key]["status"] for key in JOBS} == dict.fromkeys(JOBS, "cancelled")
         assert {found[key]["error_code"] for key in JOBS} == {"cancelled"}
         assert {mark.key for mark in marks.all} == {"retrying", "running", "after"}
