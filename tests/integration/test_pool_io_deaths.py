@@ -74,7 +74,7 @@ async def test_a_job_whose_kills_nobody_sees_is_charged_in_the_end_and_its_neigh
 ) -> None:
     monkeypatch.setattr(kills, "ENOUGH", 3)
     async with pool(**IO) as bench:
-        neighbours = naps(bench, 3, seconds=0.1)
+        neighbours = naps(bench, 1, seconds=0.1)
         guilty = await bench.run("async_crash", "unseen")
         assert isinstance(guilty, Crashed)
         assert "was killed by SIGKILL" in guilty.fault.message
