@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from tests.faults.scheduler import Choices, Over, VirtualLoop
 from tests.faults.universe import Universe, check
 
-EXAMPLES = int(os.environ.get("CONSUMER_TEST_EXAMPLES", "600"))
+EXAMPLES = int(os.environ.get("CONSUMER_TEST_EXAMPLES", "400"))
 LENGTH = 500
 """Bytes of choices; most steps take two."""
 
