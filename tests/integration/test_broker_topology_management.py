@@ -121,7 +121,7 @@ async def test_all_differing_arguments_are_found_where_amqp_shows_the_first(vhos
 
 
 async def test_an_alarm_is_seen_over_both_ways(node: Rabbit, vhost: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("consumer.broker.questions.ANSWER", 1.0)
+    monkeypatch.setattr("consumer.broker.connection.ANSWER", 2.0)
     await declare(vhost)
     node.evaluate("rabbit_alarm:set_alarm({{resource_limit, memory, node()}, []})")
     try:
