@@ -39,6 +39,12 @@ DEFAULTS = Path(__file__).with_name("default.toml")
 MAY_HOLD_SECRETS = {("url",), ("hosts",), ("password",), ("management_url",)}
 NAME = r"^[A-Za-z0-9_-]{1,60}$"
 WORDS = r"^[A-Za-z0-9_-]{1,60}(\.[A-Za-z0-9_-]{1,60})*$"
+FORMS = {
+    NAME: "wanted at most 60 letters, digits, - and _",
+    WORDS: "wanted words of at most 60 letters, digits, - and _, with dots between them",
+}
+NO_SECTION = ("model_type", "dict_type")
+"""What pydantic calls a fault where a section was wanted."""
 LONGEST = 180
 """Characters of a queue's short name: AMQP leaves 255 to its full name, and to its way through the ladder."""
 
@@ -91,14 +97,13 @@ def load() -> Settings:
     known = {variable((name,)) for name in Settings.model_fields} | {FILE_VARIABLE}
     unknown = [n for n in sorted(os.environ) if n.startswith(PREFIX) and n.split("__")[0] not in known]
     if unknown:
-        raise ValueError("; ".join(_unknown(name) for name in unknown))
+        raise ValueError("; ".join(_unknown(_path(name), name) for name in unknown))
     try:
         return Settings()
     except ValidationError as error:
         raise ValueError("; ".join(_sentence(fault) for fault in error.errors())) from None
     except SettingsError as error:
-        form = f"a section is JSON, and one of its settings {PREFIX}SECTION__NAME"
-        raise ValueError(f"the environment can't be read as settings: {error}: {form}") from None
+        raise ValueError(_no_section(str(error).split('"')[1])) from None
     except ValueError as error:
         raise ValueError(f"the file named by {FILE_VARIABLE} is not valid TOML: {named}: {error}") from None
 
@@ -129,14 +134,27 @@ def variable(path: tuple[str, ...]) -> str:
 def _sentence(fault: Any) -> str:
     """Name the setting, its variable and what is wanted; quote what was found only where it can't be a secret."""
     path = tuple(str(part) for part in fault["loc"] if not isinstance(part, int))
+    name = variable(path[:1] if path[0] == "kinds" else path)
     if fault["type"] == "extra_forbidden":
-        return _unknown(variable(path))
-    wanted = fault["msg"].removeprefix("Value error, ")
+        return _unknown(".".join(path), name)
+    if fault["type"] in NO_SECTION and len(path) == 1:
+        return _no_section(path[0])
+    wanted = FORMS.get(fault.get("ctx", {}).get("pattern")) or fault["msg"].removeprefix("Value error, ")
     secret = path[-1:] in MAY_HOLD_SECRETS or not isinstance(fault["input"], str | int | float)
     found = "" if secret else f", found {str(fault['input'])[:60]!r}"
-    return f"setting {'.'.join(path)} ({variable(path)}): {wanted[:1].lower() + wanted[1:]}{found}"
+    return f"setting {'.'.join(path)} ({name}): {wanted[:1].lower() + wanted[1:]}{found}"
 
 
-def _unknown(name: str) -> str:
-    path = name.removeprefix(PREFIX).lower().replace("__", ".")
-    return f"setting {path} ({name}) is unknown; 'consumer config show' lists those that there are"
+def _unknown(path: str, name: str) -> str:
+    of_a_kind = f"a kind has {', '.join(Kind.model_fields)}"
+    there = of_a_kind if path.startswith("kinds.") else "'consumer config show' lists those that there are"
+    return f"setting {path} ({name}) is unknown; {there}"
+
+
+def _path(name: str) -> str:
+    return name.removeprefix(PREFIX).lower().replace("__", ".")
+
+
+def _no_section(section: str) -> str:
+    name = variable((section,))
+    return f"setting {section} ({name}): wanted a section, as JSON; one setting of it goes by {name}__NAME"

@@ -1,6 +1,7 @@
 """Opening a connection, and telling what went wrong in words that hold no secret."""
 
 import asyncio
+import os
 import ssl
 import traceback
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ CLIENT_ERRORS = (AMQPError, OSError, TimeoutError, RuntimeError, asyncio.Cancell
 """What aio-pika and aiormq raise when a connection or channel is away. aiormq ends calls that were under way
 when a channel closed by cancelling them, which is not a cancellation of ours; and it says StopAsyncIteration
 where a connection ends during its opening."""
+NO_CONNECT = "Connect call failed"
+"""What asyncio says for whatever reason: only the number tells a closed port from a host that can't be reached."""
 ANSWER = 15.0
 """Seconds that the broker gets for each step: an open connection says little about who answers on it."""
 NOT_ALLOWED = 530
@@ -201,6 +204,8 @@ def reason(error: BaseException) -> str:
     match error:
         case TimeoutError():
             return "it did not answer in time"
+        case OSError(errno=int(number)) if NO_CONNECT in str(error):
+            return os.strerror(number)
         case StopAsyncIteration():
             return "it closed the connection while it was being opened"
         case _:

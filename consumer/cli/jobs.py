@@ -23,10 +23,16 @@ UNKNOWN, OVER = 1, 1
 def submit(
     kind: Annotated[str, typer.Argument(help="Which handler runs it, e.g. primes.count")],
     payload: Annotated[str, typer.Argument(help="JSON, @file, or - for standard input")],
-    key: Annotated[str, typer.Option(help="Idempotency key: one effect per kind and key. Default: a new one.")] = "",
-    delay: Annotated[str, typer.Option(help="Run it no sooner than in so many seconds, or 30m, 2h, 7d.")] = "",
-    not_before: Annotated[str, typer.Option("--at", help="Run it no sooner than at, e.g. 2030-01-31T06:00Z.")] = "",
-    deadline: Annotated[str, typer.Option(help="Start no attempt after such a time, or duration from now.")] = "",
+    key: Annotated[
+        str | None, typer.Option(help="Idempotency key: one effect per kind and key. Default: a new one.")
+    ] = None,
+    delay: Annotated[str | None, typer.Option(help="Run it no sooner than in so many seconds, or 30m, 2h, 7d.")] = None,
+    not_before: Annotated[
+        str | None, typer.Option("--at", help="Run it no sooner than at, e.g. 2030-01-31T06:00Z.")
+    ] = None,
+    deadline: Annotated[
+        str | None, typer.Option(help="Start no attempt after such a time, or duration from now.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Publish one job; returns once the broker has confirmed it."""
@@ -34,7 +40,7 @@ def submit(
         due, until = _due(delay, not_before), _until(deadline)
         chosen = settings()
         body = json_of(payload, chosen)
-        row = finish(operations.submit(chosen, kind, key or str(uuid4()), body, due, until))
+        row = finish(operations.submit(chosen, kind, str(uuid4()) if key is None else key, body, due, until))
         show(describe(row), as_json, [("submitted", f"{row.kind} {row.key}"), ("status", str(row.status))])
 
 
@@ -71,16 +77,17 @@ def cancel(
         show(describe(row), as_json, [("job", f"{row.kind} {row.key}"), ("why", why), ("seen", seen)])
 
 
-def _due(delay: str, not_before: str) -> int | None:
-    if delay and not_before:
+def _due(delay: str | None, not_before: str | None) -> int | None:
+    """Empty ones come of a variable that a script didn't set, and are refused like other words."""
+    if delay is not None and not_before is not None:
         raise SettingsError("--delay and --at say the same thing twice: give one of them")
-    if delay:
+    if delay is not None:
         return after(delay, "--delay", clock())
-    return at(not_before, "--at") if not_before else None
+    return None if not_before is None else at(not_before, "--at")
 
 
-def _until(deadline: str) -> int | None:
-    if not deadline:
+def _until(deadline: str | None) -> int | None:
+    if deadline is None:
         return None
     now = clock()
     until = moment(deadline, "--deadline", now)

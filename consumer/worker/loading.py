@@ -10,9 +10,10 @@ from typing import Any, get_type_hints
 
 from consumer.worker.catalogue import Offer, Sort
 from consumer.worker.context import JobContext
-from consumer.worker.handler import Handler, declared
+from consumer.worker.handler import Handler, declared, job
 
 _ERROR_LENGTH = 500
+_NOT_THEIRS = {__file__, importlib.__file__, job.__code__.co_filename}
 _GIVEN_FIRST = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -37,6 +38,8 @@ class Kind:
 
 def load(modules: Sequence[str], path: Sequence[str]) -> dict[str, Kind]:
     """Import `modules`, looking in `path` before anywhere else. Raises LoadError."""
+    if not modules:
+        raise LoadError("jobs.modules is empty: name the modules that have handlers")
     sys.path[:0] = path
     for name in modules:
         _import(name)
@@ -58,16 +61,24 @@ def _import(name: str) -> None:
     try:
         importlib.import_module(name)
     except BaseException as error:  # noqa: BLE001 - a module may also call sys.exit
-        raise LoadError(f"job module {name!r} can't be imported: {_one_line(error)}") from None
+        missing = isinstance(error, ModuleNotFoundError) and error.name == name
+        way_out = _way_to_find(name) if missing else ""
+        raise LoadError(f"job module {name!r} can't be imported: {_one_line(error)}{way_out}") from None
+
+
+def _way_to_find(name: str) -> str:
+    if name.endswith(".py"):
+        return f"; jobs.modules wants {name.removesuffix('.py')!r}, without '.py'"
+    return "; install it, or name its folder in jobs.path"
 
 
 def _one_line(error: BaseException) -> str:
-    """Type, text and place of an error; the place is the innermost line that is not the import system's."""
+    """Type, text and place of an error; the place is the innermost line that isn't ours or the import system's."""
     text = " ".join(f"{type(error).__name__}: {error}".split())[:_ERROR_LENGTH]
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith("<frozen") and frame.filename not in (__file__, importlib.__file__)
+        if not frame.filename.startswith("<frozen") and frame.filename not in _NOT_THEIRS
     ]
     return f"{text} ({frames[-1].filename}, line {frames[-1].lineno})" if frames else text
 

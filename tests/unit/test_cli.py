@@ -63,6 +63,14 @@ def test_a_wrong_setting_is_one_sentence(setting: str, value: str, words: str) -
     is_one_sentence(said("run", **{setting: value}), words)
 
 
+def test_what_nothing_listens_on_is_told_in_plain_words(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/store"
+    broker_away = said("submit", "echo", "1", STORE__URL=store)
+    is_one_sentence(broker_away, "no connection to the broker at 127.0.0.1:1, vhost '/': Connection refused\n", 1)
+    store_away = said("status", "echo", "k", STORE__URL="postgresql://127.0.0.1:1/jobs")
+    is_one_sentence(store_away, "the store at 127.0.0.1:1/jobs can't be used: Connection refused\n", 1)
+
+
 @pytest.mark.parametrize("command", ["show", "check"])
 def test_wrong_settings_are_not_shown_and_not_valid(command: str) -> None:
     is_one_sentence(said("config", command, POOL__PROCESES="2"), "CONSUMER_POOL__PROCESES")
@@ -85,7 +93,8 @@ def test_a_wrong_payload_is_refused(payload: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "key"), [("", "k"), ("x" * 201, "k"), ("ü" * 200, "k"), ("a\x1b[2Jkind", "k"), ("echo", "x" * 501)]
+    ("kind", "key"),
+    [("", "k"), ("x" * 201, "k"), ("ü" * 200, "k"), ("a\x1b[2Jkind", "k"), ("echo", "x" * 501), ("echo", "")],
 )
 def test_a_wrong_kind_or_key_is_refused(kind: str, key: str) -> None:
     is_one_sentence(said("submit", kind, "1", "--key", key), "kind" if kind != "echo" else "key")
@@ -97,8 +106,11 @@ def test_a_wrong_kind_or_key_is_refused(kind: str, key: str) -> None:
         (("--delay", "soon"), "--delay 'soon' is no duration"),
         (("--delay", "5", "--at", "2030-01-31T06:00Z"), "say the same thing twice"),
         (("--deadline", "2020-01-31T06:00Z"), "is over already"),
+        (("--delay", ""), "--delay '' is no duration"),
+        (("--at", ""), "--at '' is no time"),
+        (("--deadline", ""), "--deadline '' is no duration"),
     ],
-    ids=["word", "both", "past"],
+    ids=["word", "both", "past", "no delay", "no time", "no deadline"],
 )
 def test_a_time_that_can_not_be_meant_is_refused(options: tuple[str, ...], words: str) -> None:
     is_one_sentence(said("submit", "echo", "1", *options), words)

@@ -47,8 +47,32 @@ def test_what_is_no_file_of_settings_is_not_passed_over(
         load()
 
 
-def test_a_section_that_is_no_json_is_told_with_the_form_that_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CONSUMER_BROKER", "amqp://u:S3cr3t@rabbit")
-    with pytest.raises(ValueError, match=r'"broker".*: a section is JSON, and one of its settings CONSUMER_') as error:
+@pytest.mark.parametrize("found", ["amqp://u:S3cr3t@rabbit", '"S3cr3t"'], ids=["no JSON", "no section"])
+def test_a_section_that_is_none_is_told_with_the_form_that_is_wanted(
+    monkeypatch: pytest.MonkeyPatch, found: str
+) -> None:
+    monkeypatch.setenv("CONSUMER_BROKER", found)
+    with pytest.raises(ValueError, match="setting broker") as error:
         load()
-    assert "S3cr3t" not in str(error.value)
+    assert str(error.value) == (
+        "setting broker (CONSUMER_BROKER): wanted a section, as JSON; one setting of it goes by CONSUMER_BROKER__NAME"
+    )
+
+
+def test_a_wrong_setting_of_a_kind_is_told_with_a_variable_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONSUMER_KINDS", '{"order.Mail": {"max_attemps": 8, "jitter": "some"}}')
+    with pytest.raises(ValueError, match="kinds") as error:
+        load()
+    unknown, wrong = sorted(str(error.value).split("; setting "), key=len, reverse=True)
+    assert "kinds.order.Mail.max_attemps (CONSUMER_KINDS) is unknown; a kind has timeout_seconds, wait_" in unknown
+    assert "kinds.order.Mail.jitter (CONSUMER_KINDS): input should be" in wrong
+
+
+def test_a_name_that_can_not_be_one_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONSUMER_QUEUE", "a queue")
+    with pytest.raises(ValueError, match="queue") as error:
+        load()
+    assert str(error.value) == (
+        "setting queue (CONSUMER_QUEUE): wanted words of at most 60 letters, digits, - and _, with dots between them, "
+        "found 'a queue'"
+    )

@@ -95,5 +95,25 @@ def test_an_import_error_names_module_line_and_error_in_one_line(shop: Path) -> 
 
 
 def test_a_module_that_is_not_there_is_an_error(shop: Path) -> None:
-    with pytest.raises(LoadError, match="job module 'nowhere' can't be imported: ModuleNotFoundError"):
+    with pytest.raises(LoadError) as error:
         load(["nowhere"], [str(shop)])
+    assert str(error.value) == (
+        "job module 'nowhere' can't be imported: ModuleNotFoundError: No module named 'nowhere'; install it, or name "
+        "its folder in jobs.path"
+    )
+
+
+def test_a_file_for_a_module_is_told_to_be_one(shop: Path) -> None:
+    (shop / "order.py").write_text(HEADER)
+    with pytest.raises(LoadError, match=r"; jobs\.modules wants 'order', without '\.py'$"):
+        load(["order.py"], [str(shop)])
+
+
+def test_no_modules_are_an_error(shop: Path) -> None:
+    with pytest.raises(LoadError, match=r"^jobs\.modules is empty: name the modules that have handlers$"):
+        load([], [str(shop)])
+
+
+def test_a_wrong_declaration_is_told_with_the_line_that_has_it(shop: Path) -> None:
+    told = refusal(shop, bad="\n@job('kind', timeout=-3)\ndef f(payload: Any): ...\n")
+    assert told.endswith(f"it must be above 0, and have an end ({shop}/bad.py, line 4)")
