@@ -182,7 +182,8 @@ class _Run:
             rungs = [await self._mover.depth(ladder.level(k)) for k in range(ladder.levels)]
             if waiting := sum(rung.ready for rung in rungs if rung is not None):
                 self._report.did(
-                    "await", f"{waiting} messages in {ladder.prefix}, on their way to {self._new.work_queue}"
+                    "await",
+                    f"{waiting} messages in {ladder.prefix}: those of this queue come to {self._new.work_queue}",
                 )
             self._report.deletable.append(
                 f"queues and exchanges {ladder.prefix}.*, once they are empty and no daemon of another queue uses them"

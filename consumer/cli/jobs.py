@@ -28,10 +28,10 @@ def submit(
     ] = None,
     delay: Annotated[str | None, typer.Option(help="Run it no sooner than in so many seconds, or 30m, 2h, 7d.")] = None,
     not_before: Annotated[
-        str | None, typer.Option("--at", help="Run it no sooner than at, e.g. 2030-01-31T06:00Z.")
+        str | None, typer.Option("--at", help="Run it no sooner than at this time, e.g. 2030-01-31T06:00Z.")
     ] = None,
     deadline: Annotated[
-        str | None, typer.Option(help="Start no attempt after such a time, or duration from now.")
+        str | None, typer.Option(help="Start no attempt after this time, or this long from now.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -59,5 +59,5 @@ def _dead_letters(figures: Figures) -> Table:
         attempts = len(json.loads(str(example.headers["consumer-history"])))
         tried = f" ({attempts} attempts)" if attempts > 1 else ""
         body = example.body[:24].decode(errors="replace") + ("…" if len(example.body) > 24 else "")
-        table.add_row(code, str(len(messages)), escape(said[:60]) + tried, escape(body))
+        table.add_row(code, str(len(messages)), escape(said if len(said) <= 60 else f"{said[:59]}…") + tried, escape(body))
     return table
