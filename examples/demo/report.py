@@ -58,6 +58,10 @@ def _dead_letters(figures: Figures) -> Table:
         said = str(example.headers["consumer-error-message"])
         attempts = len(json.loads(str(example.headers["consumer-history"])))
         tried = f" ({attempts} attempts)" if attempts > 1 else ""
-        body = example.body[:24].decode(errors="replace") + ("…" if len(example.body) > 24 else "")
-        table.add_row(code, str(len(messages)), escape(said if len(said) <= 60 else f"{said[:59]}…") + tried, escape(body))
+        body = _cut(example.body.decode(errors="replace"), 24)
+        table.add_row(code, str(len(messages)), escape(_cut(said, 60)) + tried, escape(body))
     return table
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[:length]}…"
