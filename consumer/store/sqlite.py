@@ -50,6 +50,11 @@ DELETE FROM consumer_jobs WHERE rowid IN (
 COOL, WARM = cool("?"), warm("?")
 PROBE = "INSERT OR REPLACE INTO consumer_probe (id, probed_at) VALUES (1, ?)"
 
+WAYS_OUT = {
+    sqlite3.SQLITE_CANTOPEN: "; its folder must be there, and writable",
+    sqlite3.SQLITE_NOTADB: "; name another file in store.url",
+}
+
 T = TypeVar("T")
 
 
@@ -219,4 +224,5 @@ def transaction(connection: sqlite3.Connection, work: Callable[[], T]) -> T:
 
 
 def unavailable(path: str, error: sqlite3.Error) -> StoreUnavailable:
-    return StoreUnavailable(f"the store file {path} can't be used: {error}")
+    way_out = WAYS_OUT.get(getattr(error, "sqlite_errorcode", 0), "")
+    return StoreUnavailable(f"the store file {path} can't be used: {error}{way_out}")

@@ -71,6 +71,15 @@ def test_what_nothing_listens_on_is_told_in_plain_words(tmp_path: Path) -> None:
     is_one_sentence(store_away, "the store at 127.0.0.1:1/jobs can't be used: Connection refused\n", 1)
 
 
+def test_a_store_file_that_can_not_be_one_is_told_with_the_way_out(tmp_path: Path) -> None:
+    is_one_sentence(said("status", "echo", "k"), "; its folder must be there, and writable\n", 1)
+    text = tmp_path / "shop.py"
+    text.write_text("import this\n" * 100)
+    is_one_sentence(
+        said("status", "echo", "k", STORE__URL=f"sqlite:///{text}"), "; name another file in store.url\n", 1
+    )
+
+
 @pytest.mark.parametrize("command", ["show", "check"])
 def test_wrong_settings_are_not_shown_and_not_valid(command: str) -> None:
     is_one_sentence(said("config", command, POOL__PROCESES="2"), "CONSUMER_POOL__PROCESES")
