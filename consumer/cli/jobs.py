@@ -37,7 +37,8 @@ def submit(
 ) -> None:
     """Publish one job; returns once the broker has confirmed it."""
     with errors_as_sentences():
-        due, until = _due(delay, not_before), _until(deadline)
+        due = _due(delay, not_before)
+        until = _until(deadline, due)
         chosen = settings()
         body = json_of(payload, chosen)
         row = finish(operations.submit(chosen, kind, str(uuid4()) if key is None else key, body, due, until))
@@ -86,13 +87,15 @@ def _due(delay: str | None, not_before: str | None) -> int | None:
     return None if not_before is None else at(not_before, "--at")
 
 
-def _until(deadline: str | None) -> int | None:
+def _until(deadline: str | None, due: int | None) -> int | None:
     if deadline is None:
         return None
     now = clock()
     until = moment(deadline, "--deadline", now)
     if until <= now:
         raise SettingsError(f"--deadline {deadline!r} is over already: the job would never start")
+    if due is not None and until <= due:
+        raise SettingsError(f"--deadline {deadline!r} is no later than the job may start: it would never start")
     return until
 
 

@@ -118,8 +118,9 @@ def test_a_wrong_kind_or_key_is_refused(kind: str, key: str) -> None:
         (("--delay", ""), "--delay '' is no duration"),
         (("--at", ""), "--at '' is no time"),
         (("--deadline", ""), "--deadline '' is no duration"),
+        (("--delay", "2h", "--deadline", "1h"), "it would never start"),
     ],
-    ids=["word", "both", "past", "no delay", "no time", "no deadline"],
+    ids=["word", "both", "past", "no delay", "no time", "no deadline", "delayed beyond it"],
 )
 def test_a_time_that_can_not_be_meant_is_refused(options: tuple[str, ...], words: str) -> None:
     is_one_sentence(said("submit", "echo", "1", *options), words)
