@@ -24,8 +24,6 @@ from tests.support.pools import Bench, pool
 from tests.support.waiting import elapse
 
 KILL_EVERY = 0.2
-OUTCOMES_BETWEEN = 10
-"""At least: where a busy machine makes everything slow, the same jobs would be hit again and again, and be charged."""
 AT_A_TIME = 60
 TICK = 0.01
 
