@@ -66,7 +66,10 @@ class Gauges:
         self._grown = resident_bytes(os.getpid()) - self._memory
         for is_so, what in (
             (self._grown > MOST_GROWTH, "the parent's memory grows"),
-            (_quantile(self._back, 0.99 if self.kills >= 100 else 0.5) > LONGEST_BREAK, "nothing came back for too long after a kill"),
+            (
+                _quantile(self._back, 0.99 if self.kills >= 100 else 0.5) > LONGEST_BREAK,
+                "nothing came back for too long after a kill",
+            ),
             (_quantile(self._lags, 0.99) > LONGEST_LAG, "the parent's loop lagged"),
             (own_descriptors() > self._descriptors, f"{own_descriptors() - self._descriptors} descriptors more"),
         ):
