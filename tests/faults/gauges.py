@@ -10,7 +10,7 @@ from consumer.core.outcome import Outcome
 from tests.support.leash import descendants
 from tests.support.pools import own_descriptors, state
 from tests.support.processes import resident_bytes
-from tests.support.waiting import elapse
+from tests.support.waiting import elapse, until
 
 LAG_EVERY = 0.005
 MOST_GROWTH = 32 * 1024 * 1024
@@ -75,9 +75,10 @@ class Gauges:
         ):
             if is_so:
                 self.wrong.append(what)
-        states = [state(pid) for pid in descendants(os.getpid())]
-        if "Z" in states:
-            self.wrong.append(f"{states.count('Z')} zombies")
+        try:
+            until(lambda: not any(state(pid) == "Z" for pid in descendants(os.getpid())), "no zombies", within=2)
+        except TimeoutError as error:
+            self.wrong.append(str(error))
 
     def __str__(self) -> str:
         lines = [

@@ -12,4 +12,4 @@ async def test_whatever_async_jobs_do_and_whoever_kills_their_children_each_gets
     gauges = await run(JOBS, SEED)
     assert gauges.wrong == [], str(gauges)
     assert gauges.outcomes.total() == JOBS
-    assert gauges.kills > 4
+    assert gauges.kills > 2
