@@ -31,6 +31,8 @@ ALARMS = {
     ),
     "disk": ('rabbit_disk_monitor:set_disk_free_limit("1000000GB")', 'rabbit_disk_monitor:set_disk_free_limit("50MB")'),
 }
+ALARMED = "(fun Wait() -> case rabbit_alarm:get_alarms() =/= [] of {} -> ok; _ -> timer:sleep(5), Wait() end end)()"
+"""Returns when there is an alarm, or none: its monitors tell of it some time after they were told to."""
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 
 
@@ -85,11 +87,11 @@ class Rabbit(Server):
     def alarm(self, resource: str) -> Iterator[None]:
         """Let it find for a while that it has too little of a resource."""
         raise_it, clear_it = ALARMS[resource]
-        self.evaluate(raise_it)
+        self.evaluate(f"{raise_it}, {ALARMED.format('true')}")
         try:
             yield
         finally:
-            self.evaluate(clear_it)
+            self.evaluate(f"{clear_it}, {ALARMED.format('false')}")
 
     def ctl(self, *arguments: str) -> str:
         """Run rabbitmqctl. It takes most of a second: prefer `evaluate` where a test does it often."""
