@@ -48,7 +48,7 @@ class CpuMember(Member):
         return self._mark.who == run.id
 
     def interrupt(self, run: Run) -> None:
-        self._wish_end(run.id)
+        self._tickets.wish_end(run.id)
         if run is self.first:
             self._overtime.watch(run)
 

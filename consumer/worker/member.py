@@ -3,12 +3,10 @@
 import asyncio
 import json
 import signal
-import socket
 import struct
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Collection
-from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, cast
 
 from consumer.core.outcome import Failed, Outcome, Succeeded, TimedOut, Usage
@@ -25,8 +23,9 @@ from consumer.worker.procfs import is_dead, resident
 from consumer.worker.run import Run
 from consumer.worker.service import Service
 from consumer.worker.suspects import ZYGOTE_DIED
+from consumer.worker.tickets import Tickets
 from consumer.worker.wear import Wear
-from consumer.worker.wire import HEADER, USAGE, Frame, Parser, Type, WireError, head
+from consumer.worker.wire import USAGE, Frame, Parser, Type, WireError
 
 if TYPE_CHECKING:
     from consumer.core.outbox import FollowUp
@@ -77,7 +76,7 @@ class Member(asyncio.Protocol, ABC):
         self._parser = Parser(max(config.result_limit, FRAME_LIMIT))
         self._asked: dict[int, tuple[FollowUp, ...]] = {}
         self._outlet = Outlet(birth.stream.dup())
-        self._tickets, self._unclaimed = birth.tickets, birth.unclaimed
+        self._tickets = Tickets(birth.tickets, birth.unclaimed)
         self._ear = Ear(birth.tickets, birth.output, self, listener, config.log_limit)
         self._reason: str | None = None
         self._cpu_seconds = 0.0
@@ -112,7 +111,7 @@ class Member(asyncio.Protocol, ABC):
     def send(self, run: Run) -> None:
         ticket, body = runs.ticket(run)
         try:
-            self._tickets.send(ticket, socket.MSG_DONTWAIT)
+            self._tickets.give(ticket)
         except BlockingIOError:  # as many lie there as the socket takes, so it gets no more for now
             self.stolen_from = True
             self._listener.runs_back([run])
@@ -136,20 +135,11 @@ class Member(asyncio.Protocol, ABC):
                 self.dismiss()
 
     def steal(self) -> list[Run]:
-        """Take back what has not started. Whoever receives a ticket has it: what we get here, the child can't.
+        """Take back what has not started.
 
         Long bodies of stolen runs stay in the child's stream, so until its present run is over it gets no more.
         """
-        stolen, wishes = set(), []
-        with suppress(BlockingIOError):
-            while packet := self._unclaimed.recv(HEADER.size, socket.MSG_DONTWAIT):
-                _, _, kind, job_id = HEADER.unpack(packet)
-                if kind == Type.CANCEL:
-                    wishes.append(job_id)
-                else:
-                    stolen.add(job_id)
-        for job_id in wishes:
-            self._wish_end(job_id)
+        stolen = self._tickets.take_back()
         if not stolen:
             return []
         taken = [run for run in self.queue if run.id in stolen]
@@ -162,16 +152,12 @@ class Member(asyncio.Protocol, ABC):
         self._watch()
         return taken
 
-    def _wish_end(self, job_id: int) -> None:
-        with suppress(OSError):
-            self._tickets.send(head(Type.CANCEL, job_id), socket.MSG_DONTWAIT)
-
     def dismiss(self) -> None:
         """Let it end by itself: there are no more tickets to come."""
         self.leaving = True
         self._reason = self._reason or "recycle"
         self._ear.turn_away()
-        self._tickets.close()
+        self._tickets.end()
 
     def kill(self, reason: str) -> None:
         """`reason` is a label of child_exits_total; the first one stands."""
@@ -269,7 +255,6 @@ class Member(asyncio.Protocol, ABC):
         stolen = self.steal()
         begun, self.queue = self.queue, deque()
         self._tickets.close()
-        self._unclaimed.close()
         self._is_up()
         unstarted = self._charge(begun, death) + stolen
         self._mark.close()

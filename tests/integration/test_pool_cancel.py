@@ -126,7 +126,7 @@ async def begun(bench: Bench, count: int) -> None:
 
     async def so() -> bool:
         with suppress(BlockingIOError):
-            return not child._unclaimed.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+            return not child._tickets._unclaimed.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
         return len(child.queue) == count
 
     await eventually(so, f"{count} runs that have begun")

@@ -133,7 +133,7 @@ async def pool(**changes: Any) -> AsyncIterator[Bench]:
 def has_claimed(member: Member) -> bool:
     """Whether the ticket of a child's first run is out of the parent's reach."""
     try:
-        packet = member._unclaimed.recv(HEADER.size, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+        packet = member._tickets._unclaimed.recv(HEADER.size, socket.MSG_DONTWAIT | socket.MSG_PEEK)
     except BlockingIOError:
         return True
     return bool(HEADER.unpack(packet)[3] != member.queue[0].id)
