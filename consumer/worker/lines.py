@@ -128,11 +128,13 @@ class IoLine:
 
     def _try_next(self) -> None:
         """In a child that had no job before, which could have left something there; else in the next one."""
-        idle = [member for member in self._able() if not member.queue]
-        if idle and idle[0].fresh:
-            idle[0].send(self._suspects.popleft())
-        elif idle:
-            idle[0].retire()
+        child = self.idle()
+        if child is None:
+            return
+        if child.fresh:
+            child.send(self._suspects.popleft())
+        else:
+            child.retire()
 
     def _able(self) -> list[Member]:
         """Those that had no job yet first."""
