@@ -1,7 +1,6 @@
 """Opening a connection, and telling what went wrong in words that hold no secret."""
 
 import asyncio
-import os
 import ssl
 import traceback
 from collections.abc import Iterator
@@ -19,13 +18,12 @@ from yarl import URL
 from consumer.broker.endpoints import Login, logged_in, shown
 from consumer.broker.line import CLOSE_TIMEOUT, Line
 from consumer.core.errors import BrokerRefused, BrokerUnavailable
+from consumer.unconnected import why_not
 
 CLIENT_ERRORS = (AMQPError, OSError, TimeoutError, RuntimeError, asyncio.CancelledError, StopAsyncIteration)
 """What aio-pika and aiormq raise when a connection or channel is away. aiormq ends calls that were under way
 when a channel closed by cancelling them, which is not a cancellation of ours; and it says StopAsyncIteration
 where a connection ends during its opening."""
-NO_CONNECT = "Connect call failed"
-"""What asyncio says for whatever reason: only the number tells a closed port from a host that can't be reached."""
 ANSWER = 15.0
 """Seconds that the broker gets for each step: an open connection says little about who answers on it."""
 NOT_ALLOWED = 530
@@ -204,8 +202,8 @@ def reason(error: BaseException) -> str:
     match error:
         case TimeoutError():
             return "it did not answer in time"
-        case OSError(errno=int(number)) if NO_CONNECT in str(error):
-            return os.strerror(number)
+        case OSError() if why := why_not(error):
+            return why
         case StopAsyncIteration():
             return "it closed the connection while it was being opened"
         case _:

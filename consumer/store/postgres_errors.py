@@ -1,10 +1,9 @@
 """What the driver's errors mean to us, and how they are told: never with a value, a password or a statement."""
 
-import os
-
 import asyncpg
 
 from consumer.core.errors import StoreRefused, StoreUnavailable
+from consumer.unconnected import why_not
 
 SESSION_LOST = ("08", "57P", "25006")
 """SQLSTATEs: connection trouble, the server going away, and a node that is read-only since a failover."""
@@ -13,8 +12,6 @@ REFUSED = ("28", "3D", "42")
 UNFIT_DATA = ("22", "54")
 """SQLSTATEs that speak of one value, and not of the server: text or JSON that it can't read, a name too long for an
 index. Not 23: a constraint that somebody added, or a missing partition, would hit every job."""
-NO_CONNECT = "Connect call failed"
-"""What asyncio says for whatever reason: only the number tells a closed port from a host that can't be reached."""
 
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 """The internal one is what the driver makes of a session that the server ended while it lay idle."""
@@ -55,7 +52,5 @@ def _describe(error: Exception) -> str:
         return "its sessions don't keep prepared statements, as behind pgbouncer: set prepared_statements = false"
     first_line = str(error.args[0] if error.args else "").partition("\n")[0]
     if isinstance(error, OSError):
-        if error.errno and NO_CONNECT in str(error):
-            return os.strerror(error.errno)
-        return error.strerror or first_line or type(error).__name__
+        return why_not(error) or error.strerror or first_line or type(error).__name__
     return f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
