@@ -108,7 +108,6 @@ async def test_malformed_input_never_stops_the_daemon(amqp_url: str, sqlite_url:
         assert not [line for line in daemon.logs if line["event"] == "intake stopped"]
 
 
-@pytest.mark.any_broker
 async def test_the_settings_have_the_last_word_on_how_often_a_kind_is_tried(amqp_url: str, sqlite_url: str) -> None:
     said = {"KINDS": '{"fails": {"max_attempts": 6}}'}
     async with Daemon(breakers(amqp_url, sqlite_url, **said)) as daemon, Producer(amqp_url) as producer:

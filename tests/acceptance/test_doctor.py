@@ -3,13 +3,10 @@
 import json
 
 import asyncpg
-import pytest
 
 from tests.support.command import consumer
 from tests.support.daemon import Daemon
 from tests.support.settings import settings
-
-pytestmark = pytest.mark.any_broker
 
 SHORT = "the broker's ack timeout is short"
 

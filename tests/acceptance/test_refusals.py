@@ -141,7 +141,6 @@ def _properties(one: Case, key: str) -> dict[str, Any]:
     return properties
 
 
-@pytest.mark.any_broker
 async def test_a_key_that_belongs_to_another_payload_is_refused_and_its_row_stays(
     amqp_url: str, sqlite_url: str
 ) -> None:
@@ -156,7 +155,6 @@ async def test_a_key_that_belongs_to_another_payload_is_refused_and_its_row_stay
         assert (row["status"], row["result"]) == ("succeeded", '{"amount":1}')
 
 
-@pytest.mark.any_broker
 async def test_no_value_of_a_refused_payload_gets_into_headers_or_logs(amqp_url: str, sqlite_url: str) -> None:
     async with strict_daemon(amqp_url, sqlite_url) as (daemon, producer):
         secret = "4929-1234-5678"

@@ -14,8 +14,6 @@ from tests.support.rabbit import Rabbit
 from tests.support.rows import all_are
 from tests.support.settings import settings
 
-pytestmark = pytest.mark.any_broker
-
 JOBS = int(os.environ.get("CONSUMER_TEST_BURST", "1000"))
 """`make faults` has 3,000 of them."""
 BACKOFF = JOBS / 90
