@@ -97,9 +97,7 @@ def test_every_code_has_a_case() -> None:
     assert {one.code for one in MALFORMED + RUN} | {Code.KEY_CONFLICT} | LATER_ISSUES == set(Code)
 
 
-@pytest.mark.parametrize(
-    "cases", [pytest.param(MALFORMED, id="malformed"), pytest.param(RUN, id="run", marks=pytest.mark.any_broker)]
-)
+@pytest.mark.parametrize("cases", [pytest.param(MALFORMED, id="malformed"), pytest.param(RUN, id="run")])
 async def test_what_is_refused_is_kept_with_its_code_and_the_next_message_is_done_at_once(
     amqp_url: str, sqlite_url: str, cases: list[Case]
 ) -> None:
